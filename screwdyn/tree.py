@@ -431,10 +431,10 @@ class KinematicTree(Files, Configurations, ClosedLoops, Changes):
             As for :meth:`show`.
         """
         from screwdyn.views.film import picture_path, write_film
-        from screwdyn.views.scene import stage_scene, still
+        from screwdyn.views.scene import still
 
         out, state = picture_path(path), State(self, q)
-        return write_film(stage_scene([still(state.tree, state.q)], np.zeros(1), (), show), out)
+        return write_film(still(state.tree, state.q, show), out)
 
     # Inside
 

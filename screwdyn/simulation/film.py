@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, count
 
@@ -45,24 +45,52 @@ def run_scene(
             f"{end - begin:.4g} s with {rate:.4g} frames per second are {frames} frames, and a film has at most "
             f"{_MOST_FRAMES}; choose a smaller fps"
         )
-    parts, marks = stages(motions, events)
+    parts, marks = _stages(motions, events)
     return stage_scene(parts, np.minimum(begin + np.arange(frames) / rate, end), marks, show, wrenches)
 
 
-def stages(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> tuple[list[Stage], list[Mark]]:
-    """The stages of a run, those of the robot first, and what happens."""
-    known = _known(motions, events)
-    grasps = [happened.event for happened in events if isinstance(happened.event, GraspEvent)]
-    payloads = frozenset(link for grasp in grasps for link in grasp.payload.tree.links)
+def _stages(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> tuple[list[Stage], list[Mark]]:
+    """The stages of a run, those of the robot first, and what happens.
+
+    Nodes have the names of their links, but a second body with the name of an earlier one, ``"crate"``, is called
+    ``"crate (2)"``. A payload at rest waits for its grasp from the start of the run on, and a released one that has
+    left the tree flies until the end or until it is grasped again.
+    """
+    start, end = motions[0].t[0], motions[-1].t[-1]
+    bodies, names, adrift = Counter(motions[0].layout.tree.links), dict[str, str](), frozenset[str]()
+    payloads, waiting, flying, marks = set[str](), list[Stage](), list[Stage](), list[Mark]()
+    # Before the first event and after each one: names, and links that were released and not grasped since.
+    known = [(names, adrift)]
+    for k, happened in enumerate(events):
+        event = happened.event
+        if isinstance(event, GraspEvent):
+            body, links = event.payload, event.payload.tree.links
+            payloads.update(links)
+            adrift -= frozenset(links)
+            if not _again(happened):
+                bodies.update(links)
+                names = names | {link: f"{link} ({bodies[link]})" for link in links if bodies[link] > 1}
+                if not body.twist.any() and not body.state.qd.any():
+                    values = at_rest(body.tree, body.state.q)
+                    still = Stage(body.tree, start, happened.t, values, links, names, origin=body.pose, waiting=True)
+                    waiting.append(still)
+        elif isinstance(event, ReleaseEvent):
+            if event.loop is None:
+                adrift |= frozenset(event.released.tree.links)
+            later = (h.t for h in events[k + 1 :] if h.link == event.link and _again(h))
+            until = next(later, end)
+            if event.link not in event.state.tree.links and until > happened.t:
+                with suppress(SingularAttachmentError):  # a massless frame has no flight
+                    flying += _flight(event.released, happened.t, until, names)
+        known.append((names, adrift))
+        marks.append(_mark(happened, names, motions))
     robot = []
     for motion in motions:
         tree, begin = motion.layout.tree, float(motion.t[0])
         names, adrift = known[max((k + 1 for k, happened in enumerate(events) if happened.t <= begin), default=0)]
-        robot.append(Stage(tree, begin, motion.t[-1], motion.values, tree.links, names, payloads, adrift))
-    names_after = [names for names, _ in known[1:]]
-    marks = [_mark(happened, names, motions) for happened, names in zip(events, names_after, strict=True)]
-    waiting = _waiting(motions[0].t[0], events, names_after)
-    return [*robot, *waiting, *_flying(motions[-1].t[-1], events, names_after)], marks
+        drawn = tree.links, names, frozenset(payloads), adrift
+        robot.append(Stage(tree, begin, motion.t[-1], motion.values, *drawn))
+    return [*robot, *waiting, *flying], marks
 
 
 def _mark(happened: Happened, names: Mapping[str, str], motions: Sequence[TreeMotion]) -> Mark:
@@ -77,55 +105,9 @@ def _mark(happened: Happened, names: Mapping[str, str], motions: Sequence[TreeMo
     return Mark(happened.t, body, text, event.energy_lost, point)
 
 
-def _known(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> list[tuple[dict[str, str], frozenset[str]]]:
-    """Before the first event and after each one: names of bodies, and links that were released and not grasped since.
-
-    The names are those that differ from the links': a second body with the name of an earlier one, ``"crate"``, is
-    called ``"crate (2)"``.
-    """
-    bodies = Counter(motions[0].layout.tree.links)
-    names: dict[str, str] = {}
-    adrift: frozenset[str] = frozenset()
-    known = [(names, adrift)]
-    for happened in events:
-        event = happened.event
-        if isinstance(event, GraspEvent):
-            links = event.payload.tree.links
-            adrift -= frozenset(links)
-            if not _again(happened):
-                bodies.update(links)
-                names = names | {link: f"{link} ({bodies[link]})" for link in links if bodies[link] > 1}
-        elif isinstance(event, ReleaseEvent) and event.loop is None:
-            adrift |= frozenset(event.released.tree.links)
-        known.append((names, adrift))
-    return known
-
-
 def _again(happened: Happened) -> bool:
     """Whether a grasp is of a body that has been there before: a released one, or a link of the tree."""
     return isinstance(happened.what, Grasp) and brings_its_motion(happened.what.body)
-
-
-def _waiting(start: float, events: Sequence[Happened], names: Sequence[Mapping[str, str]]) -> Iterator[Stage]:
-    """Payloads at rest before their grasp, from the start of the run on, unless they have been there before."""
-    for happened, known in zip(events, names, strict=True):
-        if isinstance(happened.event, GraspEvent) and not _again(happened):
-            body = happened.event.payload
-            if not body.twist.any() and not body.state.qd.any():
-                tree, values = body.tree, at_rest(body.tree, body.state.q)
-                yield Stage(tree, start, happened.t, values, tree.links, known, origin=body.pose, waiting=True)
-
-
-def _flying(end: float, events: Sequence[Happened], names: Sequence[Mapping[str, str]]) -> Iterator[Stage]:
-    """Released payloads that have left the tree, until the end or until they are grasped again."""
-    for k, happened in enumerate(events):
-        event = happened.event
-        if isinstance(event, ReleaseEvent) and event.link not in event.state.tree.links:
-            later = (h for h in events[k + 1 :] if h.link == event.link and _again(h))
-            until = next((h.t for h in later), end)
-            if until > happened.t:
-                with suppress(SingularAttachmentError):  # a massless frame has no flight
-                    yield from _flight(event.released, happened.t, until, names[k])
 
 
 def _flight(body: FreeBody, begin: float, end: float, names: Mapping[str, str]) -> list[Stage]:

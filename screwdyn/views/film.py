@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -57,46 +57,101 @@ class _Surface:
         self.color, self.closed = np.array(solid.color), _closed(solid) and solid.color[3] == 1
 
 
-def _draw_frame(figure: Figure, scene: Scene, surfaces: dict[Solid, _Surface], frame: int) -> None:
-    """Draw a frame into a figure, instead of what it shows; the triangles of solids are kept from frame to frame."""
-    figure.clear()
-    figure.set_layout_engine("none")
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set_axis_off()
-    half = np.tan(np.radians(Camera.FIELD_OF_VIEW / 2))
-    axes.set(xlim=(-half * _WIDTH / _HEIGHT, half * _WIDTH / _HEIGHT), ylim=(-half, half))
-    project = _projection(scene.camera)
-    _draw_grid(axes, scene, project)
-    _draw_surfaces(axes, scene, surfaces, frame, project)
-    for node in scene.texts:
-        if node.shown[frame]:
-            (x, y, _), box = project(node.poses[frame, :3, 3]), {"color": "white", "alpha": 0.7, "pad": 1}
-            axes.text(x, y, f"  {node.text}", fontsize=9, parse_math=False, bbox=box)
-    if len(scene.times) > 1:
-        axes.text(0.02, 0.95, f"{scene.times[frame]:.2f} s", fontsize=11, transform=axes.transAxes)
-    for k, (name, color) in enumerate(scene.legend(frame)):
-        axes.text(0.02, 0.03 + 0.045 * k, name, fontsize=9, color=color, parse_math=False, transform=axes.transAxes)
+class _Painter:
+    """Draws frames of a scene into one figure, instead of what it shows; the triangles of solids are kept."""
 
+    def __init__(self, scene: Scene) -> None:
+        from screwdyn.views.figures import blank_figure
 
-def _drawn(scene: Scene, frames: Iterable[int]) -> Iterator[Figure]:
-    """A figure that shows the frames of a scene, one after another."""
-    from screwdyn.views.figures import blank_figure
+        self.scene, self.camera, self.figure = scene, scene.camera, blank_figure(_WIDTH, _HEIGHT)
+        self.surfaces: dict[Solid, _Surface] = {}
+        back = self.camera.position - self.camera.target
+        back = back / np.linalg.norm(back)
+        right = np.cross(self.camera.up, back)
+        right /= np.linalg.norm(right)
+        # The axes of the picture as rows: right, up, towards the viewer.
+        self.view = np.stack([right, np.cross(back, right), back])
 
-    figure, surfaces = blank_figure(_WIDTH, _HEIGHT), dict[Solid, _Surface]()
-    for frame in frames:
-        _draw_frame(figure, scene, surfaces, frame)
-        yield figure
+    def project(self, points: Array) -> Array:
+        """From points (…, 3) to x and y in the picture, and the distance along the line of sight, m."""
+        x, y, z = np.moveaxis((points - self.camera.position) @ self.view.T, -1, 0)
+        return np.stack([-x / z, -y / z, -z], axis=-1)
+
+    def draw(self, frame: int) -> Figure:
+        """The figure, which shows a frame."""
+        from matplotlib.collections import LineCollection, PolyCollection
+
+        figure, scene = self.figure, self.scene
+        figure.clear()
+        figure.set_layout_engine("none")
+        axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        axes.set_axis_off()
+        half = np.tan(np.radians(Camera.FIELD_OF_VIEW / 2))
+        axes.set(xlim=(-half * _WIDTH / _HEIGHT, half * _WIDTH / _HEIGHT), ylim=(-half, half))
+        axes.add_collection(LineCollection(self.grid(), colors="0.85", linewidths=0.6, zorder=0), autolim=False)
+        shown, tint = self.triangles(frame)
+        # Edges close the gaps between triangles, but those of translucent ones would be a web of lines.
+        widths = np.where(tint[:, 3] == 1, 0.7, 0.0)
+        axes.add_collection(PolyCollection(shown, facecolors=tint, edgecolors=tint, linewidths=widths), autolim=False)
+        for node in scene.texts:
+            if node.shown[frame]:
+                (x, y, _), box = self.project(node.poses[frame, :3, 3]), {"color": "white", "alpha": 0.7, "pad": 1}
+                axes.text(x, y, f"  {node.text}", fontsize=9, parse_math=False, bbox=box)
+        if len(scene.times) > 1:
+            axes.text(0.02, 0.95, f"{scene.times[frame]:.2f} s", fontsize=11, transform=axes.transAxes)
+        for k, (name, color) in enumerate(scene.legend(frame)):
+            at = 0.02, 0.03 + 0.045 * k
+            axes.text(*at, name, fontsize=9, color=color, parse_math=False, transform=axes.transAxes)
+        return figure
+
+    def triangles(self, frame: int) -> tuple[Any, Array]:
+        """The triangles that are seen, (k, 3, 2), the farthest first, and their colours, (k, 4)."""
+        scene = self.scene
+        placed = []
+        for found in scene.arrows:
+            if found.shown[frame]:
+                solid = arrow(found.start[frame], found.end[frame], 0.016 * scene.size, found.color)
+                placed.append((np.eye(4), _Surface(solid, scene.size)))
+        for T, solid in scene.visible(frame):
+            if solid not in self.surfaces:
+                self.surfaces[solid] = _Surface(solid, scene.size)
+            placed.append((T, self.surfaces[solid]))
+        corners, normals, colors = [np.zeros((0, 3, 3))], [np.zeros((0, 3))], [np.zeros((0, 4))]
+        for T, surface in placed:
+            points, across = surface.corners @ T[:3, :3].T + T[:3, 3], surface.normals @ T[:3, :3].T
+            seen = np.einsum("ni,ni->n", across, self.camera.position - points[:, 0])
+            kept = seen > 0 if surface.closed else np.ones(len(seen), dtype=bool)
+            corners.append(points[kept])
+            normals.append(across[kept] * np.where(seen[kept] < 0, -1.0, 1.0)[:, None])
+            colors.append(np.broadcast_to(surface.color, (int(kept.sum()), 4)))
+        flat, painted = self.project(np.concatenate(corners)), np.concatenate(colors)
+        light = np.concatenate(normals) @ (_LIGHT @ self.view)
+        painted[:, :3] *= (0.55 + 0.45 * np.clip(light, 0, 1))[:, None]
+        ahead = flat[..., 2].min(axis=1) > 0.01 * scene.size
+        order = np.argsort(-flat[ahead, :, 2].mean(axis=1), kind="stable")
+        return flat[ahead][order, :, :2], painted[ahead][order]
+
+    def grid(self) -> list[Array]:
+        """The lines, (k, 2), of a horizontal grid through the origin."""
+        first = np.cross(self.camera.up, np.eye(3)[int(np.argmin(np.abs(self.camera.up)))])
+        first /= np.linalg.norm(first)
+        second = np.cross(self.camera.up, first)
+        cell, count = self.scene.grid
+        at = cell * np.arange(-count, count + 1)
+        along = np.linspace(at[0], at[-1], 40)[:, None]
+        lines = [self.project(along * u + x * v) for u, v in ((first, second), (second, first)) for x in at]
+        return [line[line[:, 2] > 0.05 * self.scene.size, :2] for line in lines]
 
 
 def _write_png(scene: Scene, path: Path, frames: Iterable[int]) -> None:
-    for figure in _drawn(scene, frames):
+    for figure in map(_Painter(scene).draw, frames):
         figure.savefig(path, dpi=figure.dpi)
 
 
 def write_gif(scene: Scene, path: Path, frames: Iterable[int]) -> None:
     """Write an animated GIF, which is repeated for ever."""
     # Without writer.saving, which finishes an interrupted film too.
-    for k, figure in enumerate(_drawn(scene, frames)):
+    for k, figure in enumerate(map(_Painter(scene).draw, frames)):
         if k == 0:
             from matplotlib.animation import PillowWriter
 
@@ -119,7 +174,7 @@ def _write_mp4(scene: Scene, path: Path, frames: Iterable[int]) -> None:
         )
         assert process.stdin is not None
         with suppress(BrokenPipeError), process:
-            for figure in _drawn(scene, frames):
+            for figure in map(_Painter(scene).draw, frames):
                 figure.savefig(process.stdin, format="rgba", dpi=figure.dpi)
         if process.returncode:
             said.seek(0)
@@ -145,78 +200,6 @@ def ffmpeg() -> str:
 def _rate(scene: Scene) -> Any:
     """Frames per second; of a single frame, 1."""
     return float(1 / (scene.times[1] - scene.times[0])) if len(scene.times) > 1 else 1.0
-
-
-def _projection(camera: Camera) -> Callable[[Array], Array]:
-    """From points (…, 3) to x and y in the picture, and the distance along the line of sight, m."""
-    axes = _view(camera)
-
-    def project(points: Array) -> Array:
-        x, y, z = np.moveaxis((points - camera.position) @ axes.T, -1, 0)
-        return np.stack([-x / z, -y / z, -z], axis=-1)
-
-    return project
-
-
-def _view(camera: Camera) -> Array:
-    """The axes of the picture as rows: right, up, towards the viewer."""
-    back = camera.position - camera.target
-    back = back / np.linalg.norm(back)
-    right = np.cross(camera.up, back)
-    right /= np.linalg.norm(right)
-    return np.stack([right, np.cross(back, right), back])
-
-
-def _draw_surfaces(
-    axes: Any, scene: Scene, surfaces: dict[Solid, _Surface], frame: int, project: Callable[[Array], Array]
-) -> None:
-    """Draw all triangles, the farthest first."""
-    from matplotlib.collections import PolyCollection
-
-    fresh = [
-        arrow(found.start[frame], found.end[frame], 0.016 * scene.size, found.color)
-        for found in scene.arrows
-        if found.shown[frame]
-    ]
-    corners, normals, colors = [np.zeros((0, 3, 3))], [np.zeros((0, 3))], [np.zeros((0, 4))]
-    placed = [(np.eye(4), _Surface(solid, scene.size)) for solid in fresh]
-    for T, solid in scene.visible(frame):
-        if solid not in surfaces:
-            surfaces[solid] = _Surface(solid, scene.size)
-        placed.append((T, surfaces[solid]))
-    for T, surface in placed:
-        points, across = surface.corners @ T[:3, :3].T + T[:3, 3], surface.normals @ T[:3, :3].T
-        seen = np.einsum("ni,ni->n", across, scene.camera.position - points[:, 0])
-        kept = seen > 0 if surface.closed else np.ones(len(seen), dtype=bool)
-        corners.append(points[kept])
-        normals.append(across[kept] * np.where(seen[kept] < 0, -1.0, 1.0)[:, None])
-        colors.append(np.broadcast_to(surface.color, (int(kept.sum()), 4)))
-    flat = project(np.concatenate(corners))
-    light = np.concatenate(normals) @ (_LIGHT @ _view(scene.camera))
-    painted = np.concatenate(colors)
-    painted[:, :3] *= (0.55 + 0.45 * np.clip(light, 0, 1))[:, None]
-    ahead = flat[..., 2].min(axis=1) > 0.01 * scene.size
-    order = np.argsort(-flat[ahead, :, 2].mean(axis=1), kind="stable")
-    shown, tint = flat[ahead][order, :, :2], painted[ahead][order]
-    # Edges close the gaps between triangles, but those of translucent ones would be a web of lines.
-    widths = np.where(tint[:, 3] == 1, 0.7, 0.0)
-    axes.add_collection(PolyCollection(shown, facecolors=tint, edgecolors=tint, linewidths=widths), autolim=False)
-
-
-def _draw_grid(axes: Any, scene: Scene, project: Callable[[Array], Array]) -> None:
-    """Lines of a horizontal grid through the origin."""
-    from matplotlib.collections import LineCollection
-
-    first = np.cross(scene.camera.up, np.eye(3)[int(np.argmin(np.abs(scene.camera.up)))])
-    first /= np.linalg.norm(first)
-    second = np.cross(scene.camera.up, first)
-    cell, count = scene.grid
-    at = cell * np.arange(-count, count + 1)
-    ends = np.array([at[0], at[-1]])
-    lines = [np.outer(ends, u) + x * v for u, v in ((first, second), (second, first)) for x in at]
-    points = [project(np.linspace(line[0], line[1], 40)) for line in lines]
-    ahead = [line[line[:, 2] > 0.05 * scene.size, :2] for line in points]
-    axes.add_collection(LineCollection(ahead, colors="0.85", linewidths=0.6, zorder=0), autolim=False)
 
 
 def _refined(triangles: Array, longest: float) -> Array:

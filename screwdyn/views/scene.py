@@ -168,9 +168,9 @@ class Stage:
         return self.names.get(link, link)
 
 
-def still(tree: Robot, q: Array) -> Stage:
-    """A tree at rest at positions q (nq,), rad and m, at time 0."""
-    return Stage(tree, 0.0, 0.0, at_rest(tree, q), tree.links)
+def still(tree: Robot, q: Array, show: Sequence[str] = ()) -> Scene:
+    """The scene of a tree at rest at positions q (nq,), rad and m; ``show`` as for :func:`stage_scene`."""
+    return stage_scene([Stage(tree, 0.0, 0.0, at_rest(tree, q), tree.links)], np.zeros(1), (), show)
 
 
 def at_rest(tree: Robot, q: Array) -> Callable[[Array], tuple[Array, Array, Array]]:
@@ -274,11 +274,11 @@ def _body(topology: Topology, link: str, robot: float, size: float, color: Color
     """The visual shapes of a link; a grown body if it has none, or, with a warning, if they cannot be drawn."""
     shapes = [shape for shape in topology.attachments[link].link.shapes if shape.use == "visual"]
     try:
-        if shapes:
-            return tuple(solid for shape in shapes for solid in _near(shape, color, robot))
+        drawn = [solid for shape in shapes for solid in _near(shape, color, robot)]
     except ScrewdynError as error:
         warnings.warn(f"link {link!r} is drawn without its shapes: {error}", ScrewdynWarning, stacklevel=2)
-    return tuple(bodies.grown_body(topology, link, size, color))
+        drawn = []
+    return tuple(drawn or bodies.grown_body(topology, link, size, color))
 
 
 def _near(shape: Shape, color: Color, robot: float) -> list[Solid]:

@@ -21,7 +21,7 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.model import Robot
-from screwdyn.views.scene import Arrow, Part, Scene, SceneNode, stage_scene, still
+from screwdyn.views.scene import Arrow, Part, Scene, SceneNode, still
 from screwdyn.views.solids import Color
 
 try:
@@ -155,11 +155,10 @@ class _Drawing:
 
     def __init__(self, host: viser.ViserServer, scene: Scene) -> None:
         self.host, self.scene = host, scene
-        camera, api, size = scene.camera, host.scene, scene.size
-        api.set_up_direction(_floats(camera.up))
-        host.initial_camera.position, host.initial_camera.look_at = _floats(camera.position), _floats(camera.target)
-        host.initial_camera.up, host.initial_camera.fov = _floats(camera.up), float(np.radians(camera.FIELD_OF_VIEW))
-        host.initial_camera.near, host.initial_camera.far = _NEAR * size, _FAR * size
+        camera, first, api, size = scene.camera, host.initial_camera, host.scene, scene.size
+        api.set_up_direction(camera.up)
+        first.position, first.look_at, first.up = camera.position, camera.target, camera.up
+        first.fov, first.near, first.far = float(np.radians(camera.FIELD_OF_VIEW)), _NEAR * size, _FAR * size
         cell, count = scene.grid
         side = 2 * cell * count
         plane = {0: "yz", 1: "zx", 2: "xy"}[int(np.argmax(np.abs(camera.up)))]
@@ -170,7 +169,7 @@ class _Drawing:
         self.grain = _GRAIN * 2.0 ** float(np.floor(np.log2(size)))
         self.things: list[tuple[SceneNode | Part | Arrow, Any]] = []
         for node in scene.nodes:
-            name = f"/{node.group}/{_path(node.name)}"
+            name = _path(node.group, node.name)
             self.things.append((node, api.add_frame(name, show_axes=False)))
             for part in node.parts:
                 self.things.append((part, api.add_frame(f"{name}/{part.name}", show_axes=False)))
@@ -189,7 +188,7 @@ class _Drawing:
         for arrow in scene.arrows:
             points = np.array([[arrow.start[0], arrow.end[0]]], dtype=np.float32)
             widths = {"shaft_radius": 0.008 * size, "head_radius": 0.022 * size, "head_length": 0.06 * size}
-            handle = api.add_arrows(f"/arrows/{_path(arrow.name)}", points, _bytes(arrow.color), **widths)
+            handle = api.add_arrows(_path("arrows", arrow.name), points, _bytes(arrow.color), **widths)
             self.things.append((arrow, handle))
         self.show(0)
 
@@ -206,19 +205,13 @@ class _Drawing:
                     handle.points = np.array([[thing.start[frame], thing.end[frame]]], dtype=np.float32)
 
 
-def _bytes(color: Color) -> tuple[int, int, int]:
-    red, green, blue = (round(255 * x) for x in color[:3])
-    return red, green, blue
+def _bytes(color: Color) -> tuple[int, ...]:
+    return tuple(round(255 * x) for x in color[:3])
 
 
-def _floats(x: Array) -> tuple[float, float, float]:
-    a, b, c = np.asarray(x, dtype=float).tolist()
-    return a, b, c
-
-
-def _path(name: str) -> str:
-    """A name as one part of a path of viser, in which a slash would begin a child."""
-    return name.replace("/", "∕")
+def _path(group: str, name: str) -> str:
+    """The path of viser for a name of a group; a slash in it would begin a child."""
+    return f"/{group}/{name.replace('/', '∕')}"
 
 
 class Viewer:
@@ -240,7 +233,7 @@ class Viewer:
     def __init__(self, tree: Robot, q: Array, show: Sequence[str]) -> None:
         self._tree, self._show, self.q = tree, show, q
         self._lock, self._closed = threading.Lock(), threading.Event()
-        scene = self._scene(q)
+        scene = still(tree, q, show)
         self._stack = ExitStack()
         host = self._stack.enter_context(_server())
         self.url = f"http://{host.get_host()}:{host.get_port()}"
@@ -287,17 +280,14 @@ class Viewer:
         self.close()
 
     def _repr_html_(self) -> str:
-        return embedded(page(self._scene(self.q), [0]))
+        return embedded(page(still(self._tree, self.q, self._show), [0]))
 
     def __repr__(self) -> str:
         state = "closed" if self._closed.is_set() else self.url
         return f"<{type(self).__name__} of {self._tree.base!r}: {state}>"
 
-    def _scene(self, q: Array) -> Scene:
-        return stage_scene([still(self._tree, q)], np.zeros(1), (), self._show)
-
     def _move(self, q: Array) -> None:
-        scene = self._scene(q)
+        scene = still(self._tree, q, self._show)
         with self._lock:
             for node, moved in zip(self._drawing.scene.nodes, scene.nodes, strict=True):
                 node.poses[:] = moved.poses

@@ -15,7 +15,7 @@ import screwdyn as sd
 from screwdyn.simulation.film import run_scene
 from screwdyn.views import film
 from screwdyn.views.film import film_rate
-from screwdyn.views.scene import Camera, stage_scene
+from screwdyn.views.scene import Camera
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_a_ball_has_the_outline_of_a_sphere_in_perspective(tmp_path) -> None:
     red = (image[..., 0] > 0.3) & (image[..., 1] < 0.1)
     from screwdyn.views.scene import still
 
-    camera = stage_scene([still(tree, np.zeros(0))], np.zeros(1)).camera
+    camera = still(tree, np.zeros(0)).camera
     sight = camera.target - camera.position
     ray = np.array([0, 0, 0.5]) - camera.position
     # The cone of tangents has the half angle asin(r / d); about an axis at an angle from the line of sight its section

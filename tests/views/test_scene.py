@@ -213,7 +213,7 @@ def test_the_camera_sees_the_robot_and_does_not_follow_what_falls(run, scene) ->
 
 def test_a_tree_that_stands_still() -> None:
     tree = arm()
-    scene = stage_scene([still(tree, np.zeros(2))], np.zeros(1))
+    scene = still(tree, np.zeros(2))
     assert [node.name for node in scene.nodes] == ["base", "upper", "lower"] and not scene.texts
     np.testing.assert_allclose(scene.node("lower").poses[0], tree.forward_kinematics("lower", [0, 0]))
 
@@ -268,7 +268,7 @@ def test_the_joints_of_a_long_chain_are_not_larger_than_its_links() -> None:
         parent = f"link{k}"
     pins = []
     for robot, links in ((tree, ("link7", "link30")), (sd.robots.ur5(), ("forearm_link", "wrist_1_link"))):
-        scene = stage_scene([still(robot, np.zeros(robot.nq))], np.zeros(1))
+        scene = still(robot, np.zeros(robot.nq))
         for link in links:
             (joint,) = (part for part in scene.node(link).parts if part.name == "joint")
             pins.append(np.ptp(joint.solids[0].vertices, axis=0).max() / scene.size)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import screwdyn as sd
-from screwdyn.views.scene import stage_scene, still
+from screwdyn.views.scene import still
 from screwdyn.views.solids import shape_solids
 
 GREY, RED = (0.5, 0.5, 0.5, 1.0), (1.0, 0.0, 0.0, 0.5)
@@ -72,7 +72,7 @@ def test_visual_shapes_replace_the_grown_body_and_missing_meshes_do_not(tmp_path
     with pytest.warns(
         sd.ScrewdynWarning, match=r"'lost' is drawn without its shapes: cannot read the mesh '.*none.stl'"
     ):
-        scene = stage_scene([still(tree, np.zeros(0))], np.zeros(1))
+        scene = still(tree, np.zeros(0))
     (part,) = scene.node("plain").parts
     assert [solid.color for solid in part.solids] == [RED]
     assert np.ptp(scene.node("lost").parts[0].solids[0].vertices) == pytest.approx(0.1)
@@ -106,7 +106,7 @@ def test_shapes_whose_units_look_wrong_are_not_drawn(tmp_path, vertex, scale, dr
     tree.set_shapes("link1", sd.Shape.mesh(path, scale))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        scene = stage_scene([still(tree, np.zeros(2))], np.zeros(1), (), ())
+        scene = still(tree, np.zeros(2))
     assert (len(scene.node("link1").parts[0].solids[0].faces) == 4) == drawn
     words = "units look wrong; a mesh in millimetres needs the scale 0.001"
     assert [words in str(warning.message) for warning in said] == [True] * (not drawn)

@@ -7,7 +7,6 @@ joints and massless frames take no operations.
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,8 +39,7 @@ __all__ = ["NOTHING", "Placement", "place", "squared"]
 
 NOTHING = (0.0,) * 10
 # Rounding of products of two or three entries of a rotation.
-_ROUNDING, _ALMOST_ONE = 1e-15, 1 - 1e-14
-_UNTURNED = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+_ROUNDING = 1e-15
 
 
 class Placement(NamedTuple):
@@ -110,21 +108,37 @@ class JointFrames(NamedTuple):
     link: Pose  # in the last row's frame
 
 
+def _none(*numbers: Any) -> Any:
+    """No result."""
+    return None
+
+
+# ``welded`` and ``mounted`` in machine code, which a back-end provides; None if there are expressions.
+weld = mount = _none
+
+
 def place(at: Attachment, parent: Placement | None) -> Placement:
     """Placement of a link from its attachment and its parent's placement, which is ``None`` for the base."""
-    link, joint, name, home = at.link, at.joint, at.name, _pose(at.home)
+    link, joint, name, inertia = at.link, at.joint, at.name, at.link.inertia
     if parent is None:
-        return Placement(None, home, _body(link.inertia, home), (), None, None, link, None, None, ())
-    row, above, frames = parent.coordinate, parent.link.name, _joint_frames(joint)
+        home = _pose(at.home)
+        return Placement(None, home, _body(inertia, home), (), None, None, link, None, None, ())
+    T, row, above, frames = parent.pose, parent.coordinate, parent.link.name, _joint_frames(joint)
     if frames is None:
-        pose = _cleared(_composed(parent.pose, home))
-        return Placement(row, pose, _body(link.inertia, pose), (), row, above, link, joint, name, ())
-    # The joint's frame is placed in the parent first, which takes no products for a home without rotation.
-    # A home that is turned about an axis off the origin would leave 1e-17 m of it, which takes operations.
-    composed = _cancelled if any(frames.first.p) else _composed
-    first = composed(parent.pose, composed(home, frames.first))
-    freedoms = (_freedom(first, frames.screw), *frames.others)
-    names, body = joint.row_names(name), _body_beyond(joint, link.inertia)
+        found = weld(T, at.home, *((NOTHING,) if inertia is None else (inertia.mass, inertia.entries)))
+        if found is None:
+            pose = _cleared(_composed(T, _pose(at.home)))
+            body = _body(inertia, pose)
+        else:
+            pose, body = Pose(found[:9], found[9:12]), NOTHING if inertia is None else found[12:]
+        return Placement(row, pose, body, (), row, above, link, joint, name, ())
+    first = mount(T, at.home, frames.first)
+    if first is None:
+        exactly = not any(frames.first.p)
+        R, p = _cleared(_composed(T, _composed(_pose(at.home), frames.first, exactly), exactly))
+        first = *R, *p
+    names, body = joint.row_names(name), _body_beyond(joint, inertia)
+    freedoms = (*first, *frames.screw), *frames.others
     return Placement(names[-1], frames.link, body, freedoms, row, above, link, joint, name, names)
 
 
@@ -178,17 +192,17 @@ def _cleared(T: Pose) -> Pose:
 
 
 def squared(R: Matrix) -> Any:
-    """A rotation without the rounding of right angles: the 6e-17 of cos(π/2) would take as many operations as 0.6."""
-    entries = []
-    for x in R:
-        if type(x) is float:
-            size = abs(x)
-            if size <= _ROUNDING:
-                x = 0.0
-            elif size > _ALMOST_ONE and abs(size - 1.0) <= _ROUNDING:
-                x = math.copysign(1.0, x)
-        entries.append(x)
-    return tuple(entries)
+    """A rotation without the rounding of right angles, also with expressions."""
+    return tuple([exact(x) if type(x) is float else x for x in R])
+
+
+def exact(x: float) -> float:
+    """0, 1 or −1 for what is within rounding of it: the 6e-17 of cos(π/2) would take as many operations as 0.6."""
+    if abs(x) <= _ROUNDING:
+        return 0.0
+    if abs(x - 1.0) <= _ROUNDING:
+        return 1.0
+    return -1.0 if abs(x + 1.0) <= _ROUNDING else x
 
 
 def _tidied(entries: Any) -> Any:
@@ -215,26 +229,58 @@ def _body(inertia: Inertia | None, T: Pose) -> tuple[float, ...]:
     return (m, *_tidied(h), *_tidied(I))
 
 
-def _composed(T: Pose, X: Pose) -> Pose:
-    """The pose T X, exact for expressions and where T does not turn."""
+def _composed(T: Pose, X: Pose, exactly: bool = True) -> Pose:
+    """The pose T X, also with expressions; if not ``exactly``, with positions cancelled."""
     if expressions.possible():
         R, p, D, d = expressions.alike(*T, *X)
         T, X = Pose(R, p), Pose(D, d)
-    if T.R == _UNTURNED:
+    found = composed(T, X)
+    return found if exactly or {*map(type, found.p)} != {float} else cancelled(found, T.p, X.p)
+
+
+def composed(T: Pose, X: Pose) -> Pose:
+    """The pose T X, exact where T does not turn."""
+    a, b, c, d, e, f, g, h, i = T.R
+    if a == 1.0 and e == 1.0 and i == 1.0 and b == 0.0 and c == 0.0 and d == 0.0 and f == 0.0 and g == 0.0 and h == 0.0:
         return Pose(X.R, add(T.p, X.p))
     return compose(T, X)
 
 
-def _cancelled(T: Pose, X: Pose) -> Pose:
-    """T X, in which a sum of positions within its rounding is zero."""
-    R, (x, y, z) = _composed(T, X)
-    if type(x) is type(y) is type(z) is float:
-        (a, b, c), (u, v, w) = T.p, X.p
-        size = abs(u) + abs(v) + abs(w)
-        x = x if abs(x) > _ROUNDING * (abs(a) + size) else 0.0
-        y = y if abs(y) > _ROUNDING * (abs(b) + size) else 0.0
-        z = z if abs(z) > _ROUNDING * (abs(c) + size) else 0.0
-    return Pose(R, (x, y, z))
+def cancelled(X: Pose, one: Vector, other: Vector) -> Pose:
+    """A pose in which a sum of two positions within their rounding is zero.
+
+    A home that is turned about an axis off the origin would leave 1e-17 m of it, which takes operations.
+    """
+    (x, y, z), (a, b, c), (u, v, w) = X.p, one, other
+    size = abs(u) + abs(v) + abs(w)
+    x = x if abs(x) > _ROUNDING * (abs(a) + size) else 0.0
+    y = y if abs(y) > _ROUNDING * (abs(b) + size) else 0.0
+    z = z if abs(z) > _ROUNDING * (abs(c) + size) else 0.0
+    return Pose(X.R, (x, y, z))
+
+
+# What ``place`` does with numbers, in the dialect of kernels
+
+
+def welded(T: Pose, home: Pose, own: RigidInertia) -> tuple[Pose, RigidInertia]:
+    """Pose and body of a link from its home pose in a link of pose T, and its mass, com and tensor about that."""
+    X, h = upright(composed(T, home)), (0.0, 0.0, 0.0)
+    return X, inertia_to_parent(Pose(X.R, add(X.p, rotate(X.R, own.h))), RigidInertia(own.m, h, own.I))
+
+
+def mounted(T: Pose, home: Pose, first: Pose) -> Pose:
+    """Pose of a joint's first row, whose frame in its link is given, from the link's home pose in a link of pose T."""
+    X = composed(home, first)
+    if first.p[0] != 0.0 or first.p[1] != 0.0 or first.p[2] != 0.0:
+        X = cancelled(X, home.p, first.p)
+        return upright(cancelled(composed(T, X), T.p, X.p))
+    return upright(composed(T, X))
+
+
+def upright(X: Pose) -> Pose:
+    """A pose without the rounding of right angles."""
+    a, b, c, d, e, f, g, h, i = X.R
+    return Pose((exact(a), exact(b), exact(c), exact(d), exact(e), exact(f), exact(g), exact(h), exact(i)), X.p)
 
 
 def _pose(T: Array) -> Pose:

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 import screwdyn as sd
 from screwdyn.forms.numbers import Numbers
+from screwdyn.physics import placement
 from screwdyn.physics.model import Model
 from screwdyn.physics.recursions import whole_tree
 from screwdyn.physics.table import workspace
@@ -263,6 +264,25 @@ def test_springs_act_beside_group_joints():
 
 
 # snapshots from snapshots -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_machine_code_places_links_with_the_bits_of_python(seed, monkeypatch):
+    """Also at right angles and for axes off the origin, whose rounding is removed."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, 8, EVERY)
+    for k, axis in enumerate("xyz"):
+        turn = sd.screw.screw_motion(sd.screw.screw_from_axis(axis, (0.1, 0.2, k), 0.3), np.pi / 2)
+        at, joint = turn @ random_pose(rng) if k else turn, sd.revolute(axis, point=rng.normal(size=3))
+        tree.attach(random_inertia(rng), to=tree.links[-1 - k], joint=joint, at=at)
+        tree.attach(random_inertia(rng), to=tree.links[-1], at=at)
+    compiled = Model(tree.topology)
+    for name in ("weld", "mount"):
+        monkeypatch.setattr(placement, name, lambda *numbers: None)
+    placement._body_beyond.cache_clear()
+    plain = Model(tree.topology)
+    assert compiled.entries.tobytes() == plain.entries.tobytes()
+    assert [repr(at[:5]) for at in compiled.placements.values()] == [repr(at[:5]) for at in plain.placements.values()]
 
 
 def assert_same_snapshot(one, two):

@@ -277,24 +277,23 @@ static PyObject *call(entry *self, PyObject *const *args, Py_ssize_t count, PyOb
 }
 
 /* The built-in function that calls an entry, which takes over the references. */
-static PyObject *builtin_of(entry *made, const char *name, const char *doc)
+static PyObject *builtin_of(entry *made, PyCFunction calls, int flags, const char *name, const char *doc)
 {
     PyObject *function;
     made->method.ml_name = name;
-    made->method.ml_meth = (PyCFunction)(void (*)(void))call;
-    made->method.ml_flags = METH_FASTCALL | METH_KEYWORDS;
+    made->method.ml_meth = calls;
+    made->method.ml_flags = flags;
     made->method.ml_doc = doc;
     function = PyCFunction_NewEx(&made->method, (PyObject *)made, NULL);
     Py_DECREF(made);
     return function;
 }
 
-static PyObject *builtin(PyObject *module, PyObject *given)
+static entry *entry_of(PyObject *given)
 {
     const char *name = PyUnicode_AsUTF8AndSize(given, NULL);
     const kernel *f = name ? found(name) : NULL;
     entry *made = f ? (entry *)PyType_GenericAlloc(entry_type, 0) : NULL;
-    (void)module;
     if (!made)
         return NULL;
     made->of = f;
@@ -302,7 +301,59 @@ static PyObject *builtin(PyObject *module, PyObject *given)
     made->outputs = f->outputs;
     made->in = f->in;
     made->out = f->out;
-    return builtin_of(made, f->name, NULL);
+    return made;
+}
+
+static PyObject *builtin(PyObject *module, PyObject *name)
+{
+    entry *made = entry_of(name);
+    (void)module;
+    return made ? builtin_of(made, (PyCFunction)(void (*)(void))call, METH_FASTCALL | METH_KEYWORDS, made->of->name, NULL) : NULL;
+}
+
+/* Copies a float, or all those in a tuple or an array, if there is room; returns their number, -1 for other objects. */
+static Py_ssize_t gathered(PyObject *x, double *to, Py_ssize_t room)
+{
+    Py_ssize_t k, more, count = 0;
+    if (PyFloat_CheckExact(x) && room > 0) {
+        *to = PyFloat_AsDouble(x);
+        return 1;
+    }
+    if (PyArray_CheckExact(x) && PyArray_DESCR((PyArrayObject *)x) == float64 &&
+        PyArray_IS_C_CONTIGUOUS((PyArrayObject *)x) && PyArray_SIZE((PyArrayObject *)x) <= room) {
+        memcpy(to, PyArray_DATA((PyArrayObject *)x), (size_t)PyArray_NBYTES((PyArrayObject *)x));
+        return PyArray_SIZE((PyArrayObject *)x);
+    }
+    for (k = 0; PyTuple_Check(x) && k < PyTuple_Size(x); k++, count += more)
+        if ((more = gathered(PyTuple_GetItem(x, k), to + count, room - count)) < 0)
+            return -1;
+    return PyTuple_Check(x) ? count : -1;
+}
+
+/* The results of a function for the numbers in its arguments; None if there are others in them. */
+static PyObject *call_of_numbers(entry *self, PyObject *const *args, Py_ssize_t count)
+{
+    double given[MOST_ARRAYS], made[MOST_ARRAYS];
+    integer at[2] = {(integer)given, (integer)made};
+    Py_ssize_t k, more, n = 0, wanted = self->in->extents[0];
+    PyObject *result;
+    for (k = 0; k < count; k++, n += more)
+        if ((more = gathered(args[k], given + n, wanted - n)) < 0)
+            Py_RETURN_NONE;
+    if (n != wanted)
+        Py_RETURN_NONE;
+    self->of->function(NULL, at, 0);
+    if ((result = PyTuple_New(self->out->extents[0])))
+        for (k = 0; k < self->out->extents[0]; k++)
+            PyTuple_SetItem(result, k, PyFloat_FromDouble(made[k]));
+    return result;
+}
+
+static PyObject *of_numbers(PyObject *module, PyObject *name)
+{
+    entry *made = entry_of(name);
+    (void)module;
+    return made ? builtin_of(made, (PyCFunction)(void (*)(void))call_of_numbers, METH_FASTCALL, made->of->name, NULL) : NULL;
 }
 
 static PyObject *builtin_at(PyObject *module, PyObject *args)
@@ -350,7 +401,7 @@ static PyObject *builtin_at(PyObject *module, PyObject *args)
         return NULL;
     }
     name = doc + strlen(doc) + 1; /* after a null character, which ends the text for Python */
-    return builtin_of(made, name, doc);
+    return builtin_of(made, (PyCFunction)(void (*)(void))call, METH_FASTCALL | METH_KEYWORDS, name, doc);
 }
 
 /* Methods of the classes of trees and of compiled trees, without a frame of Python: each is a function of its own, because
@@ -433,6 +484,8 @@ static PyObject *method(int k, PyObject *self, PyObject *const *args, Py_ssize_t
     if (whole && (dict = PyObject_GenericGetDict(self, NULL))) {
         kept = of_key(dict, of->quantity ? calls_name : kernels_name);
         Py_DECREF(dict);
+        if (!kept && !of->quantity && !PyErr_Occurred()) /* they are made now */
+            kept = PyObject_GetAttr(self, kernels_name);
         if (kept && of->quantity)
             result = by_code(kept, of, values);
         else if (kept && PyObject_TypeCheck(kept, bound_type) && ((bound *)kept)->of)
@@ -703,6 +756,8 @@ static PyMethodDef functions[] = {
     {"define", new_method, METH_VARARGS,
      "define(class, k, text, slow, names, usual, quantity): number k of the methods, for a class. names: of the arguments; "
      "usual: the value of the last one, or Ellipsis; quantity: of compiled code, or None."},
+    {"of_numbers", of_numbers, METH_O,
+     "of_numbers(name): the function of floats, and of tuples and arrays of them, which returns floats; None for others"},
     {"same", same, METH_O, "same(x): x"},
     {NULL, NULL, 0, NULL},
 };

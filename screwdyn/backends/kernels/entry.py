@@ -20,7 +20,7 @@ import numpy as np
 from screwdyn.backends.kernels import in_python
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, Context
 from screwdyn.core.errors import ScrewdynWarning
-from screwdyn.physics import charts
+from screwdyn.physics import charts, placement
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, SOLVING, WITH_LOOPS, Quantity
@@ -32,8 +32,9 @@ with suppress(ImportError, KeyError, AttributeError):
     _compiled = importlib.import_module("screwdyn.backends.kernels._compiled")
     for _name in KERNELS:
         _compiled.builtin(_name)  # KeyError if it was compiled before the quantity was declared
-    _ = _compiled.define  # AttributeError if it was compiled before it defined methods
+    _ = _compiled.of_numbers  # AttributeError if it was compiled before it had this function
     machine = _compiled
+    placement.weld, placement.mount = map(_compiled.of_numbers, ("weld", "mount"))
 
 if machine is in_python:
     warnings.warn(

@@ -15,11 +15,12 @@ import numpy as np
 
 from screwdyn.backends.kernels import source
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, PLACES, STATE, Context, entry_of
-from screwdyn.physics import charts
+from screwdyn.physics import charts, placement
+from screwdyn.physics.link_steps import Pose, RigidInertia
 from screwdyn.physics.quantities import LARGEST
-from screwdyn.physics.table import COLUMNS, Workspace
+from screwdyn.physics.table import COLUMNS, Workspace, load, store
 
-__all__ = ["SCOPE", "array", "integers", "play"]
+__all__ = ["OF_NUMBERS", "SCOPE", "array", "integers", "play"]
 
 Array = Any
 # Status of a kernel for invalid input.
@@ -86,6 +87,32 @@ def play(context: Array, arrays: Array, at: int) -> int:
             else:
                 out[s] = math.cos(x[s])
     return at - at
+
+
+def weld(context: Array, arrays: Array, at: int) -> int:
+    """``placement.welded`` of a pose, the sixteen entries of a home pose, and the numbers of an inertia."""
+    given, found = array(arrays[0], (1, 38)), array(arrays[1], (1, 22))
+    pose, body = placement.welded(load(given, 0, Pose), _home(given), load(given, 0, RigidInertia, 28))
+    store(found, 0, pose)
+    store(found, 0, body, 12)
+    return at - at
+
+
+def mount(context: Array, arrays: Array, at: int) -> int:
+    """``placement.mounted`` of a pose, the sixteen entries of a home pose, and the pose of a joint's first row."""
+    given, found = array(arrays[0], (1, 40)), array(arrays[1], (1, 12))
+    store(found, 0, placement.mounted(load(given, 0, Pose), _home(given), load(given, 0, Pose, 28)))
+    return at - at
+
+
+def _home(A: Array) -> Pose:
+    """The pose of which all entries are in columns 12 to 27."""
+    R = A[0, 12], A[0, 13], A[0, 14], A[0, 16], A[0, 17], A[0, 18], A[0, 20], A[0, 21], A[0, 22]
+    return Pose(R, (A[0, 15], A[0, 19], A[0, 23]))
+
+
+# Functions of numbers for tuples and arrays of them, which only machine code calls: how many they take and return.
+OF_NUMBERS = {weld: (38, 22), mount: (40, 12)}
 
 
 def _run(name: str) -> Callable[[Array, Array, int], int]:

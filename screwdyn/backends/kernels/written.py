@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from screwdyn.backends.kernels import source
-from screwdyn.backends.kernels.in_python import SCOPE, array, integers, play
+from screwdyn.backends.kernels.in_python import OF_NUMBERS, SCOPE, array, integers, play
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, PLACES, STATE, entry_of
 from screwdyn.physics import charts, link_steps, table
 from screwdyn.physics.quantities import Dimension
@@ -748,6 +748,9 @@ def text() -> str:
         rows.append(f'    {{"{name}", screwdyn_run_{name}, screwdyn_scratch_{name}, {numbers}}},')
     to.function(play, ("words", "words", "integer"), "screwdyn_play")
     rows.append('    {"play", screwdyn_play, 0, 0, 0, {{0, {0}}}, {{0, {0}}}},')
+    for f, sizes in OF_NUMBERS.items():
+        name, _ = to.function(f, ("words", "words", "integer"), f"screwdyn_{f.__name__}")
+        rows.append(f'    {{"{f.__name__}", {name}, 0, 1, 1, {{{{1, {{{sizes[0]}}}}}}}, {{{{1, {{{sizes[1]}}}}}}}}},')
     last = "    {0, 0, 0, 0, 0, {{0, {0}}}, {{0, {0}}}},"
     kernels = "\n".join(["const struct screwdyn_kernel screwdyn_kernels[] = {", *rows, last, "};"])
     return "\n".join([_HEAD, to.text(), "", kernels, ""])

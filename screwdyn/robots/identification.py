@@ -212,7 +212,7 @@ class ParameterEstimate:
             digits = "undetermined" if np.isinf(error) else f"{error:10.3g}"
             unit = units.get(name, "m")
             lines.append(f"{name:{width}}  {value:12.6g}  {digits}  {unit}".rstrip())
-        return "\n".join([*lines, *self._remarks()])
+        return "\n".join([*lines, *self._problems()])
 
     def _title(self) -> str:
         size = np.sqrt(np.mean(self.residual**2, axis=0))
@@ -222,9 +222,6 @@ class ParameterEstimate:
     def _listed(self) -> tuple[str, ...]:
         """Names of the lines of the table; those that are no values are in metres."""
         return self.names
-
-    def _remarks(self) -> list[str]:
-        return [f"not determined by the data: {x}" for x in self.undetermined]
 
     def _problems(self) -> list[str]:
         """What the data do not determine, and what to do."""
@@ -313,29 +310,18 @@ class Identified(ParameterEstimate):
     def _listed(self) -> tuple[str, ...]:
         return (*self.names[:10], *_COM, *self.names[10:])
 
-    def _remarks(self) -> list[str]:
-        remarks = super()._remarks()
-        if self._poor:
-            remarks.append(f"poorly determined: {', '.join(self._poor)}")
-        if self.adjusted:
-            remarks.append(
-                "no rigid body has what least squares alone gives; these are the parameters of the nearest one"
-            )
-        return remarks
-
     def _problems(self) -> list[str]:
         problems = super()._problems()
-        if self._poor:
+        if poor := [name for name in self.poorly_determined if np.isfinite(self.standard_error(name))]:
             problems.append(
-                f"the data hardly determine {', '.join(self._poor)} of {self.link!r}: their standard errors exceed "
-                f"half of what such a body has; give faster motions, or more samples"
+                f"the data hardly determine {', '.join(poor)} of {self.link!r}: their standard errors exceed half of "
+                f"what such a body has; give faster motions, or more samples"
             )
         return problems
 
-    @property
-    def _poor(self) -> list[str]:
-        """Names of :attr:`poorly_determined` parameters that the data determine."""
-        return [name for name in self.poorly_determined if np.isfinite(self.standard_error(name))]
+    def __repr__(self) -> str:
+        nearest = "\nno rigid body has what least squares alone gives; these are the parameters of the nearest one"
+        return super().__repr__() + nearest * self.adjusted
 
 
 def identify(

@@ -6,7 +6,7 @@ import copy
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -330,6 +330,11 @@ class Formulation(ABC):
         """Centres of mass of all rows in the base frame, (3,)."""
         return [A[:3, :3] @ row.com + A[:3, 3] for row, A in zip(self.rows, poses, strict=True)]
 
+    def geometry(self, q: JointVector) -> tuple[list[Array], list[tuple[Array, Array]], list[Array]]:
+        """Poses, axes and centres of mass of all rows in the base frame."""
+        poses = self.poses(q)
+        return poses, self.axes(poses), self.centres(poses)
+
     def jacobian(self, i: int, point: Array, axes: list[tuple[Array, Array]]) -> Array:
         """Twist [ω; v] of a point of link i for unit rates of the joints on its path, (6, k).
 
@@ -371,6 +376,14 @@ class Formulation(ABC):
 
     @abstractmethod
     def _gravity_vector(self, q: Array, /) -> Array: ...
+
+    def padded_sum(self, order: int, terms: Iterable[Any]) -> Array:
+        """X_1 ‡ X_2 ‡ … of terms of the rows, (k,), (k, k), …, whose indices are the joints on the path of the row."""
+        given = [np.reshape(term, [len(row.path)] * order) for row, term in zip(self.rows, terms, strict=True)]
+        total = np.full([len(self.rows)] * order, 0.0, dtype=np.result_type(float, *given))
+        for row, term in zip(self.rows, given, strict=True):
+            total[np.ix_(*[row.path] * order)] += term
+        return total
 
     def _gravity_of(self, J_P: Sequence[Array]) -> Array:
         """−Σ_i m_i gᵀ J_Pi, from the Jacobians (3, n) of the centres of mass."""

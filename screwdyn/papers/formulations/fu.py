@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -103,13 +102,11 @@ class LagrangeEuler(MatrixFormulation):
 
     def D(self, q: JointVector) -> Array:
         """D_ik = Σ_j Tr(U_jk J_j U_jiᵀ), the sum over all links beyond joints i and k, (n, n) (Eq. 3.2-31)."""
-        at, n = PoseDerivatives(self.rows, q), len(q)
-        D = np.full((n, n), 0.0, dtype=q.dtype)
+        at, terms = PoseDerivatives(self.rows, q), []
         for j, row in enumerate(self.rows):
-            J, U = pseudo_inertia(row), {i: at.U(j, i) for i in row.path}
-            for i, k in itertools.product(row.path, repeat=2):
-                D[i, k] += np.trace(U[k] @ J @ U[i].T)
-        return D
+            J, U = pseudo_inertia(row), [at.U(j, i) for i in row.path]
+            terms.append([[np.trace(U_k @ J @ U_i.T) for U_k in U] for U_i in U])
+        return self.padded_sum(2, terms)
 
     def h(self, q: JointVector, qd: JointVector) -> Array:
         """h_i = Σ_k Σ_m h_ikm q̇_k q̇_m, (n,) (Eq. 3.2-32)."""
@@ -117,16 +114,12 @@ class LagrangeEuler(MatrixFormulation):
 
     def h_ikm(self, q: JointVector) -> Array:
         """h_ikm = Σ_j Tr(U_jkm J_j U_jiᵀ), the sum over all links beyond joints i, k and m, (n, n, n) (Eq. 3.2-33)."""
-        at, n = PoseDerivatives(self.rows, q), len(q)
-        h = np.full((n, n, n), 0.0, dtype=q.dtype)
+        at, terms = PoseDerivatives(self.rows, q), []
         for j, row in enumerate(self.rows):
-            J, U = pseudo_inertia(row), {i: at.U(j, i) for i in row.path}
-            for k in row.path:
-                for m in row.path:
-                    U_jkm = at.U2(j, k, m)
-                    for i in row.path:
-                        h[i, k, m] += np.trace(U_jkm @ J @ U[i].T)
-        return h
+            J, U = pseudo_inertia(row), [at.U(j, i) for i in row.path]
+            U_km = [at.U2(j, k, m) for k in row.path for m in row.path]
+            terms.append([[np.trace(U_jkm @ J @ U_i.T) for U_jkm in U_km] for U_i in U])
+        return self.padded_sum(3, terms)
 
     def c(self, q: JointVector) -> Array:
         """c_i = Σ_j −m_j g U_ji ʲr̄_j, (n,), with the gravity row vector g = (g_x, g_y, g_z, 0) (Eq. 3.2-34).
@@ -134,11 +127,9 @@ class LagrangeEuler(MatrixFormulation):
         The equation is printed with the transpose of U_ji; Eq. 3.2-22 gives it without.
         """
         at, g = PoseDerivatives(self.rows, q), np.array([*self.gravity, 0.0])
-        c = np.full(len(q), 0.0, dtype=np.result_type(q, g))
-        for j, row in enumerate(self.rows):
-            for i in row.path:
-                c[i] += -row.m * (g @ at.U(j, i) @ np.array([*row.com, 1.0]))
-        return c
+        r = [np.array([*row.com, 1.0]) for row in self.rows]
+        terms = [[-row.m * (g @ at.U(j, i) @ r[j]) for i in row.path] for j, row in enumerate(self.rows)]
+        return self.padded_sum(1, terms)
 
     # The names of the library
 
@@ -344,43 +335,36 @@ class GeneralizedDAlembert(Formulation):
     def D_rot(self, q: JointVector) -> Array:
         """Σ_s (ˢR_0 z_{i−1})ᵀ I_s (ˢR_0 z_{j−1}), the sum over all links beyond joints i and j, (n, n) (Eq. 3.4-25)."""
         A = self.poses(q)
-        z = [z for z, _ in self.axes(A)]
-        D = np.full((len(q), len(q)), 0.0, dtype=q.dtype)
-        for s, row in enumerate(self.rows):
-            R = A[s][:3, :3].T  # ˢR_0
-            for i, j in itertools.product(row.path, repeat=2):
-                D[i, j] += (R @ z[i]) @ row.I @ (R @ z[j])
-        return D
+        axes, terms = self.axes(A), []
+        for row, A_s in zip(self.rows, A, strict=True):
+            R, z = A_s[:3, :3].T, [axes[i][0] for i in row.path]  # R is ˢR_0
+            terms.append([[(R @ z_i) @ row.I @ (R @ z_j) for z_j in z] for z_i in z])
+        return self.padded_sum(2, terms)
 
     def D_tran(self, q: JointVector) -> Array:
         """Σ_s m_s [z_{j−1} × (r̄_s − p_{j−1})] · [z_{i−1} × (r̄_s − p_{i−1})], (n, n) (Eq. 3.4-25)."""
-        A = self.poses(q)
-        axes, r = self.axes(A), self.centres(A)
-        D = np.full((len(q), len(q)), 0.0, dtype=q.dtype)
-        for s, row in enumerate(self.rows):
-            arms = {i: cross(axes[i][0], r[s] - axes[i][1]) for i in row.path}
-            for i, j in itertools.product(row.path, repeat=2):
-                D[i, j] += row.m * (arms[j] @ arms[i])
-        return D
+        _, axes, r = self.geometry(q)
+        terms = []
+        for row, r_s in zip(self.rows, r, strict=True):
+            arms = [cross(z, r_s - p) for z, p in (axes[i] for i in row.path)]
+            terms.append([[row.m * (arm_j @ arm_i) for arm_j in arms] for arm_i in arms])
+        return self.padded_sum(2, terms)
 
     def h_tran(self, q: JointVector, qd: JointVector) -> Array:
         """Σ_s m_s v̇_s · [z_{i−1} × (r̄_s − p_{i−1})] with v̇_s at θ̈ = 0, (n,) (Eqs. 3.4-11 and 3.4-26)."""
-        A = self.poses(q)
-        axes, r = self.axes(A), self.centres(A)
-        h = np.full(len(q), 0.0, dtype=np.result_type(q, qd))
-        for s, row in enumerate(self.rows):
+        _, axes, r = self.geometry(q)
+        terms = []
+        for row, r_s in zip(self.rows, r, strict=True):
             # p_k* from one axis to the next on the path, and c̄_s from the last axis to the centre of mass.
-            ends = [*(axes[k][1] for k in row.path[1:]), r[s]]
+            ends = [*(axes[k][1] for k in row.path[1:]), r_s]
             omega, spin, vd = np.zeros(3), np.zeros(3), np.zeros(3)
             for k, end in zip(row.path, ends, strict=True):
                 z, p = axes[k]
                 spin = spin + cross(omega, z * qd[k])  # Σ_p (Σ_{q<p} θ̇_q z_{q−1}) × θ̇_p z_{p−1}
                 omega = omega + z * qd[k]
                 vd = vd + cross(omega, cross(omega, end - p)) + cross(spin, end - p)
-            for i in row.path:
-                z, p = axes[i]
-                h[i] += row.m * (vd @ cross(z, r[s] - p))
-        return h
+            terms.append([row.m * (vd @ cross(z, r_s - p)) for z, p in (axes[i] for i in row.path)])
+        return self.padded_sum(1, terms)
 
     def h_rot(self, q: JointVector, qd: JointVector) -> Array:
         """Coriolis and centrifugal torques of the rotation of the links, (n,) (Eq. 3.4-27).
@@ -389,32 +373,27 @@ class GeneralizedDAlembert(Formulation):
         + [ˢR_0 z_{i−1} × Σ_p θ̇_p ˢR_0 z_{p−1}]ᵀ I_s Σ_q θ̇_q ˢR_0 z_{q−1}.
         """
         A = self.poses(q)
-        axes = self.axes(A)
-        h = np.full(len(q), 0.0, dtype=np.result_type(q, qd))
-        for s, row in enumerate(self.rows):
-            z = {j: A[s][:3, :3].T @ axes[j][0] for j in row.path}
+        axes, terms = self.axes(A), []
+        for row, A_s in zip(self.rows, A, strict=True):
+            z = {j: A_s[:3, :3].T @ axes[j][0] for j in row.path}
             beyond, coriolis = np.zeros(3), np.zeros(3)
             for j in reversed(row.path):
                 coriolis = coriolis + cross(z[j] * qd[j], beyond)
                 beyond = beyond + z[j] * qd[j]
             omega = beyond
-            for i in row.path:
-                h[i] += z[i] @ row.I @ coriolis + cross(z[i], omega) @ row.I @ omega
-        return h
+            terms.append([z_i @ row.I @ coriolis + cross(z_i, omega) @ row.I @ omega for z_i in z.values()])
+        return self.padded_sum(1, terms)
 
     def c(self, q: JointVector) -> Array:
         """c_i = −g · [z_{i−1} × Σ_j m_j (r̄_j − p_{i−1})], the sum over all links beyond joint i, (n,) (Eq. 3.4-28).
 
         Eqs. 3.4-21 and 3.4-22 are printed with the opposite sign; Eqs. 3.4-20, 3.4-23 and 3.4-28 agree.
         """
-        A = self.poses(q)
-        axes, r = self.axes(A), self.centres(A)
-        c = np.full(len(q), 0.0, dtype=np.result_type(q, self.gravity))
-        for j, row in enumerate(self.rows):
-            for i in row.path:
-                z, p = axes[i]
-                c[i] += -self.gravity @ cross(z, row.m * (r[j] - p))
-        return c
+        _, axes, r = self.geometry(q)
+        terms = []
+        for row, r_j in zip(self.rows, r, strict=True):
+            terms.append([-self.gravity @ cross(z, row.m * (r_j - p)) for z, p in (axes[i] for i in row.path)])
+        return self.padded_sum(1, terms)
 
     # The names of the library
 

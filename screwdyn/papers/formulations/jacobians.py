@@ -94,9 +94,8 @@ class Lagrangian(MatrixFormulation):
 
         Column j is z_{j−1} × (p_ℓi − p_{j−1}) and z_{j−1} for a revolute joint, z_{j−1} and 0 for a prismatic one.
         """
-        A = self.poses(q)
-        axes = self.axes(A)
-        return [self._jacobian(i, p, axes) for i, p in enumerate(self.centres(A))]
+        _, axes, centres = self.geometry(q)
+        return [self._jacobian(i, p, axes) for i, p in enumerate(centres)]
 
     def B(self, q: JointVector) -> Array:
         """Σ_i m_i J_Pᵀ J_P + J_Oᵀ R_i I_i R_iᵀ J_O, (n, n) (Eq. 37)."""
@@ -326,26 +325,19 @@ class Progressive(MatrixFormulation):
     # The names of the library: sums ‡ over all links
 
     def _mass_matrix(self, q: Array) -> Array:
-        return self._padded_sum((len(q), len(q)), [self.M_i(i, q) for i in range(len(q))])
+        return self.padded_sum(2, [self.M_i(i, q) for i in range(len(q))])
 
     def _coriolis_matrix(self, q: Array, qd: Array) -> Array:
-        return self._padded_sum((len(q), len(q)), [self.C_i(i, q, qd) for i in range(len(q))])
+        return self.padded_sum(2, [self.C_i(i, q, qd) for i in range(len(q))])
 
     def _gravity_vector(self, q: Array) -> Array:
-        return self._padded_sum((len(q),), [self.g_i(i, q) for i in range(len(q))])
-
-    def _padded_sum(self, shape: tuple[int, ...], terms: list[Array]) -> Array:
-        """X_1 ‡ X_2 ‡ …: rows and columns of other coordinates are zero (section 2.4)."""
-        total = np.full(shape, 0.0, dtype=np.result_type(float, *terms))
-        for row, term in zip(self.rows, terms, strict=True):
-            total[np.ix_(*[row.path] * len(shape))] += term
-        return total
+        return self.padded_sum(1, [self.g_i(i, q) for i in range(len(q))])
 
     def _geometry(self, i: int, q: JointVector) -> tuple[Array, Array, list[tuple[Array, Array]]]:
         """R_0^i, p_Ci, and z and p of all joints, in the base frame."""
         self._row(i)
-        A = self.poses(q)
-        return A[i][:3, :3].T, self.centres(A)[i], self.axes(A)
+        A, axes, centres = self.geometry(q)
+        return A[i][:3, :3].T, centres[i], axes
 
     def _row(self, i: int) -> Row:
         """Row i; UnknownNameError for −1 too, which would be the last one."""
@@ -379,9 +371,8 @@ class DeNOC(MatrixFormulation):
 
     def blocks(self, q: JointVector) -> Blocks:
         """The vectors and matrices of the links at θ = q."""
-        A = self.poses(q)
         found = Blocks([], [], [], [])
-        for row, T, x, (e, point), c in zip(self.rows, A, q, self.axes(A), self.centres(A), strict=True):
+        for row, x, T, (e, point), c in zip(self.rows, q, *self.geometry(q), strict=True):
             O, R = point + e * (row.h * x), T[:3, :3]
             d = c - O
             D, m = skew_of(d), row.m
@@ -401,14 +392,12 @@ class DeNOC(MatrixFormulation):
 
     def g(self, theta: JointVector) -> Array:
         """−T_dᵀ T_lᵀ w of the weights w_i = [d_i × m_i g; m_i g], (n,): gravity is part of w^E (Eq. 8)."""
-        at, n = self.blocks(theta), len(theta)
-        g = np.full(n, 0.0, dtype=np.result_type(theta, self.gravity))
+        at, terms = self.blocks(theta), []
         for j, row in enumerate(self.rows):
             weight = row.m * self.gravity
             w = np.concatenate([cross(at.d[j], weight), weight])
-            for i in row.path:
-                g[i] += -(at.p[i] @ self.A(at, j, i).T @ w)
-        return g
+            terms.append([-(at.p[i] @ self.A(at, j, i).T @ w) for i in row.path])
+        return self.padded_sum(1, terms)
 
     def GIM(self, theta: JointVector) -> Array:
         """i_ij = p_iᵀ M̃_i A_ij p_j for j ≤ i, (n, n) (Eq. 10)."""

@@ -110,35 +110,31 @@ class Controller:
 
     def __init__(self, torque: Torque, saturate: bool, period: float | None, start: float) -> None:
         self.torque, self.saturate, self.period, self.start = torque, saturate, period, start
-        self.calls, self.held = 0, dict[str, float]()
+        self.calls, self.names, self.output = 0, tuple[str, ...](), np.zeros(0)
         # Time of the next call, s, up to which torques are held; infinite if the function is called for every trial.
         self.next_call = math.inf if period is None else start
 
     def enter(self, layout: Layout) -> None:
-        """Begin with a tree or continue with the changed tree.
+        """Begin with a tree, or continue with the changed one: held torques of new coordinates are zero.
 
-        Held torques remain for the coordinates that the tree still has; those of new ones are zero until the next call.
         The function is not called, because it may have a memory that counts its calls.
         """
-        self.layout = layout
+        held = dict(zip(self.names, self.output.tolist(), strict=True))
+        self.layout, self.names = layout, layout.model.coordinates
+        self.output = np.array([held.get(name, 0.0) for name in self.names])
         efforts = [joint.effort if self.saturate else None for joint in layout.model.joints if joint.mimic is None]
         self.largest = np.array([np.inf if effort is None else effort for effort in efforts])
-        self._hold(np.array([self.held.get(name, 0.0) for name in layout.model.coordinates]))
 
     def sample(self, t: float, q: Array, qd: Array) -> None:
         """Call the function now if its output is held and the next call is due."""
         if self.period is not None and t >= self.next_call:
             self.calls += 1
             self.next_call = self.start + self.calls * self.period
-            self._hold(self._called(t, q, qd).copy())
+            self.output = self._called(t, q, qd).copy()
 
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
         """Torques, (nv,), N m or N."""
         return self._called(t, q, qd) if self.period is None else self.output
-
-    def _hold(self, output: Array) -> None:
-        self.output = output
-        self.held = dict(zip(self.layout.model.coordinates, output.tolist(), strict=True))
 
     def _called(self, t: float, q: Array, qd: Array) -> Array:
         tau = self._checked(t, self.torque(t, self.layout.state(q, qd)))
@@ -151,7 +147,7 @@ class Controller:
         coordinates, and JointError for a torque on a passive joint.
         """
         model = self.layout.model
-        names, passive = model.coordinates, np.array(model.passive, dtype=bool)
+        names, passive = self.names, np.array(model.passive, dtype=bool)
         active = [name for name, loose in zip(names, model.passive, strict=True) if not loose]
         if value is None:
             raise ShapeError(
@@ -280,11 +276,7 @@ def check_stops(stops: object, joints: Sequence[tuple[str, Joint]]) -> None:
 
 
 class SpringStops:
-    """The springs at the limits of one tree, one for each, from a start on.
-
-    While none begins or ceases to press, the force is continuous. A spring that leaves its limit more slowly than the
-    joint does not pull; its energy is then dissipated.
-    """
+    """The springs at the limits of one tree; one that leaves its limit more slowly than the joint dissipates energy."""
 
     def __init__(self, limits: Limits, stops: list[SpringStop], q: Array, qd: Array) -> None:
         self.limits, self.count = limits, len(qd)
@@ -320,19 +312,9 @@ class SpringStops:
 
 
 class Holding:
-    """Freedoms of one tree that are held and that move, where there is dry friction or an inelastic stop.
+    """Freedoms of one tree that are held, with q̈ = 0, and that move, where there is dry friction or an inelastic stop.
 
-    While none of them changes, the motion is smooth: freedoms that slide have a constant friction force, and those that
-    are held have q̈ = 0. ``friction`` is the largest friction force of each freedom, (nv,).
-
-    Attributes
-    ----------
-    direction, force : (nv,) arrays
-        sgn q̇ of the freedoms that slide, and their friction −F sgn q̇; zero for all others.
-    held, sliding : arrays of int
-        Rows of the freedoms that are held, and of those with friction that slide.
-    open : array of int
-        The stops whose freedoms are not held.
+    ``friction`` is the largest friction force of each freedom, (nv,).
     """
 
     def __init__(self, tree: Robot, friction: Array, stops: Limits) -> None:
@@ -381,8 +363,7 @@ class Holding:
 
         Of the forces λ of friction and stops on the freedoms at rest, within their bounds, those act that minimise
         ½ λᵀ A λ + λᵀ a, with a the accelerations without λ and A the block of M⁻¹. A freedom moves if its λ_i is at a
-        bound. ``force``, (nv,), are all joint forces but λ; SingularAttachmentError if a joint feels no inertia, and
-        otherwise M is positive definite.
+        bound. ``force``, (nv,), are all joint forces but λ.
         """
         moving = np.abs(qd) > REST
         touching = self._touching(q) & ~moving[self.stops.rows]
@@ -401,6 +382,7 @@ class Holding:
             self._note(direction, at_rest, touching)
 
     def _note(self, direction: Array, held: Mask, touching: Mask) -> None:
+        """Keep sgn q̇ and the friction of what slides, the rows that are held and that slide, and the open stops."""
         self.direction = direction
         self.force = -self.friction * direction
         self.held, self.free = np.flatnonzero(held), np.flatnonzero(~held)
@@ -431,10 +413,7 @@ class Holding:
         return self.tree.mass_matrix(q), force - self.tree.bias_force(q, qd)
 
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
-        """q̈, (nv,): M_ff q̈_f = (force − C q̇ − g)_f for the freedoms f that are not held.
-
-        ``force`` includes the friction of those that slide.
-        """
+        """q̈, (nv,): M_ff q̈_f = (force − C q̇ − g)_f for the freedoms f that are not held."""
         return self._solved(*self._inertia(q, qd, force))
 
     def _solved(self, M: Array, load: Array) -> Array:
@@ -443,10 +422,7 @@ class Holding:
         return qdd
 
     def levels(self, q: Array, qd: Array, force: Array) -> Array:
-        """Numbers that rise through zero when something changes; see :meth:`change`.
-
-        They are for the freedoms that are held, for those that slide, and for the open stops.
-        """
+        """Numbers that rise through zero when freedoms begin to move or come to rest, or reach open stops."""
         begins = np.zeros(0)
         if self.held.size:
             M, load = self._inertia(q, qd, force)
@@ -486,19 +462,8 @@ class EquationsOfMotion:
 
     M q̈ + C q̇ + g = τ + joint forces + Σ J_iᵀ F_i. The energies are the work of the torques, the energy dissipated in
     joints and the work of the external wrenches. ScrewdynError if a position is beyond an inelastic stop, and LoopError
-    if there are loops, and dry friction or inelastic stops.
-
-    Attributes
-    ----------
-    layout : Layout
-        Without the functions of the user, so that results do not refer to them.
-    holding : Holding or None
-        Dry friction and inelastic stops.
-    springs : SpringStops or None
-    closure : Closure or None
-        The loops of the tree.
-    passable : Limits
-        Those without an inelastic stop.
+    if there are loops, and dry friction or inelastic stops. The layout, which results keep, has no functions of the
+    user; ``passable`` are the limits without an inelastic stop.
     """
 
     def __init__(

@@ -54,10 +54,7 @@ class TreeMotion(Samples):
         return np.array([piece.t_old for piece in self.pieces])
 
     def values(self, times: Array | None) -> tuple[Array, Array, Array]:
-        """Positions, rates and accelerations, (times, nq) and (times, nv), at times within the motion or all samples.
-
-        Between samples, the accelerations are the time derivatives of the integrator's polynomials for the rates.
-        """
+        """Positions, rates and accelerations, (k, nq) and (k, nv), at times within the motion, or at all samples."""
         if times is None or not self.pieces:  # a motion without duration has one sample
             at = np.arange(len(self.t)) if times is None else np.zeros(len(times), dtype=int)
             return self.q[at], self.qd[at], self.qdd[at]
@@ -108,10 +105,7 @@ class Recorder:
             self.derived += [self.equations.sample(*state) for state in states]
 
     def ended(self) -> tuple[TreeMotion, tuple[Array, ...]]:
-        """The motion once the last sample has been taken, and its energies, each (samples,), J.
-
-        They are kinetic and potential energy, work of torques, dissipation and work of wrenches.
-        """
+        """The motion, and its kinetic and potential energy, work of torques, dissipation and work of wrenches, J."""
         equations, layout = self.equations, self.equations.layout
         y = equations.closed(np.concatenate(self.values, axis=1).T)
         q, qd = layout.parts(y)
@@ -139,10 +133,7 @@ class StallGuard:
         self.t, self.Y = [t], [y]
 
     def step(self, t: float, y: Array, longest: float) -> None:
-        """Judge the steps up to time t, of which none may be longer than ``longest``.
-
-        StalledError if the run would not end at the pace of the last steps, although the motion is smooth.
-        """
+        """StalledError if the run would not end at the pace of the steps up to t, although the motion is smooth."""
         self.t.append(t)
         self.Y.append(y)
         if len(self.t) > WINDOW:
@@ -239,10 +230,7 @@ class StallGuard:
 
 @dataclass(eq=False)
 class HybridSimulation:
-    """A run while it is computed: motions of one tree each, between them events that change the tree.
-
-    It lasts from ``start`` to ``end``, s, with ``step`` seconds between samples.
-    """
+    """A run from start to end while it is computed: motions of one tree each, between them events that change it."""
 
     tree: Robot
     start: float
@@ -317,10 +305,7 @@ class HybridSimulation:
         self.columns.append((*own, *np.broadcast_to(self.booked[:, None], (2, len(external))), external))
 
     def _events(self, t: float, y: Array, fired: Scheduled[Any] | None) -> Array:
-        """Let the events that are due happen, and return y after them.
-
-        ``fired`` is due, although its condition may hold only to rounding.
-        """
+        """Let the events that are due happen, ``fired`` in any case, and return y after them."""
         left = False
         while (due := next((x for x in self.pending if x is fired or self._level(x, t, y) > 0), None)) is not None:
             if not left:
@@ -388,10 +373,7 @@ class HybridSimulation:
         self.happened.append(Happened(t, None, event))
 
     def _advance(self, t: float, y: Array, bar: Any) -> tuple[float, Array, Scheduled[Any] | None]:
-        """Integrate until an event or a call of the controller is due, or dry friction or a stop changes.
-
-        Returns the time, y, and the event whose condition began to hold.
-        """
+        """The time and y at the next event, call of the controller or change of friction or stops, and that event."""
         equations, guard = self.equations, self.guard
         times = [event.time for event in self.pending if event.time is not None]
         called = math.inf if self.controller is None else self.controller.next_call

@@ -89,11 +89,11 @@ class Run(Recording):
         ScrewdynError
             If the time is outside the run.
         """
-        time = np.atleast_1d(_times(t))
-        if len(time) != 1:
-            raise ScrewdynError(f"t must be one number; got {len(time)}")
-        motion = self.motions[int(self._owners(time, side)[0])]
-        q, qd, _ = motion.values(time)
+        times, owners = self._located(t, side)
+        if len(times) != 1:
+            raise ScrewdynError(f"t must be one number; got {len(times)}")
+        motion = self.motions[owners[0]]
+        q, qd, _ = motion.values(times)
         return motion.layout.state(q[0], qd[0])
 
     def pose(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
@@ -161,9 +161,8 @@ class Run(Recording):
         trees = [motion.layout.tree for motion in self.motions]
         if not isinstance(link, str) or not any(link in tree.links for tree in trees):
             raise UnknownNameError.of(link, dict.fromkeys(name for tree in trees for name in tree.links))
-        times = None if t is None else np.atleast_1d(_times(t))
         sizes = [len(motion.t) for motion in self.motions]
-        owners = np.repeat(np.arange(len(trees)), sizes) if times is None else self._owners(times, side)
+        times, owners = (None, np.repeat(np.arange(len(trees)), sizes)) if t is None else self._located(t, side)
         found = np.full((len(owners), *shape), np.nan)
         for k, (motion, tree) in enumerate(zip(self.motions, trees, strict=True)):
             at = owners == k
@@ -175,8 +174,14 @@ class Run(Recording):
     def _topologies(self) -> tuple[Topology, ...]:
         return tuple(motion.layout.tree.topology for motion in self.motions)
 
-    def _owners(self, times: Array, side: Side) -> npt.NDArray[np.intp]:
-        """The index of the motion to which each time belongs."""
+    def _located(self, t: ArrayLike, side: Side) -> tuple[Array, npt.NDArray[np.intp]]:
+        """Times, (k,), and the indices of the motions to which they belong."""
+        try:
+            times = np.atleast_1d(np.asarray(t, dtype=float))
+        except (TypeError, ValueError):
+            times = np.array([np.nan])
+        if np.isnan(times).any():
+            raise ScrewdynError(f"t must be a number of seconds; got {t!r}")
         if not isinstance(side, str) or side not in ("after", "before"):
             raise ScrewdynError(f"side must be 'after' or 'before'; got {side!r}")
         if times.ndim != 1:
@@ -186,8 +191,8 @@ class Run(Recording):
         if outside.any():
             raise ScrewdynError(f"the run is from {begin:.9g} s to {end:.9g} s; got t = {times[outside][0]:.9g} s")
         if side == "after":
-            return np.searchsorted([motion.t[0] for motion in self.motions], times, side="right") - 1
-        return np.searchsorted([motion.t[-1] for motion in self.motions], times, side="left")
+            return times, np.searchsorted([motion.t[0] for motion in self.motions], times, side="right") - 1
+        return times, np.searchsorted([motion.t[-1] for motion in self.motions], times, side="left")
 
     # To look at
 
@@ -284,17 +289,6 @@ class Run(Recording):
         return Run(self.motions + other.motions, energy, self.events + other.events, other.tree)
 
     __add__ = join
-
-
-def _times(t: ArrayLike) -> Array:
-    """Times as an array of floats; ScrewdynError for anything else."""
-    try:
-        times = np.asarray(t, dtype=float)
-    except (TypeError, ValueError):
-        times = np.array(np.nan)
-    if np.isnan(times).any():
-        raise ScrewdynError(f"t must be a number of seconds; got {t!r}")
-    return times
 
 
 class _States(Sequence[State]):

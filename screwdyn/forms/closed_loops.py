@@ -280,16 +280,14 @@ Wrenches = Mapping[str, ArrayLike]
 
 
 def multipliers_of(model: Model, squeeze: Wrenches) -> Array:
-    """λ of chosen wrenches, N λ = F in every loop."""
+    """λ of chosen wrenches, N λ = F in every loop; those of other loops are zero."""
     loops = model.topology.loops
     if not isinstance(squeeze, Mapping):
         raise ShapeError(f"squeeze must map names of loops to [n; f], {{loop: six numbers}}; got {squeeze!r}")
     for name in squeeze:
         if name not in loops:
             raise UnknownNameError.of(name, loops, "loop")
-    parts = [_transmitted(loop, squeeze[name]) if name in squeeze else None for name, loop in loops.items()]
-    given = zip(parts, loops.values(), strict=True)
-    return np.concatenate([np.zeros(loop.wrenches.shape[1]) if part is None else part for part, loop in given])
+    return np.concatenate([_transmitted(loop, squeeze.get(name, np.zeros(6))) for name, loop in loops.items()])
 
 
 def _transmitted(loop: Loop, wrench: ArrayLike) -> Array:

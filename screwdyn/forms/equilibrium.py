@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -105,15 +106,12 @@ class Balance:
         """The unbalanced force relative to the largest forces that have acted, (k,)."""
         return np.abs(self.force(q)) / np.maximum(self.acting, 1e-300)
 
-    def holds(self, q: Array) -> bool:
-        """Whether the forces at q balance."""
-        return bool((self.excess(q) <= BALANCED).all())
-
     def require(self, q: Array) -> Array:
         """q, if the forces balance there; EquilibriumError otherwise."""
-        if self.holds(q):
+        excess, r = self.excess(q), self.force(q)
+        if (excess <= BALANCED).all():
             return q
-        i, r = int(np.argmax(self.excess(q))), self.force(q)
+        i = int(np.argmax(excess))
         if self.tree.loops:
             what = f"{r[i]:.6g} is unbalanced in a motion of the closed loops, mostly of {self.name(i)!r}"
         else:
@@ -202,7 +200,8 @@ def equilibrium(tree: KinematicTree, q0: ArrayLike, tau: ArrayLike | Mapping[str
     q = _configuration(tree, "q0", q0)
     balance = Balance(tree, np.arange(tree.nv), _torques(tree, tau), q)
     found = _root(balance, _lowest(balance, q, _unbalance))
-    return found if balance.holds(found) else balance.require(_root(balance, _lowest(balance, q, _energy)))
+    near = (balance.excess(found) <= BALANCED).all()
+    return found if near else balance.require(_root(balance, _lowest(balance, q, _energy)))
 
 
 def stable_equilibrium(tree: Robot, q0: ArrayLike, freedoms: Iterable[str]) -> Array:
@@ -339,22 +338,16 @@ def _lowest(balance: Balance, q: Array, function: Callable[[Balance, Array], _Lo
         if radius < _NEAR:
             break
         x *= radius / longest
-        gain, step = -(c @ x + 0.5 * w @ (x * x)), axes @ x
-        if _gained(change, step) > 0.1 * gain:
+        gain, step, gained = -(c @ x + 0.5 * w @ (x * x)), axes @ x, -np.inf
+        with suppress(LoopError):  # closed loops cannot follow every step
+            gained = -change(step)
+        if gained > 0.1 * gain:
             q, travel, radius = balance.moved(q, step), travel + step / root, 2 * radius
         else:
             radius /= 4
         if (np.abs(travel) > _FAR).any():
             balance.unbounded(int(np.argmax(np.abs(travel))))
     return q
-
-
-def _gained(change: Callable[[Array], float], step: Array) -> float:
-    """What a step gains; nothing if closed loops cannot follow it."""
-    try:
-        return -change(step)
-    except LoopError:
-        return -np.inf
 
 
 def _root(balance: Balance, q: Array) -> Array:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import InverseKinematicsError, ScrewdynError, ShapeError, UnknownNameError
+from screwdyn.core.errors import InverseKinematicsError, ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.numbers import one_state
 from screwdyn.physics.closure import Closure
@@ -106,7 +107,8 @@ def inverse_kinematics(
     (q,) = one_state(tree.model, q0=tree.model.configurations.neutral if q0 is None else q0)
     if not searches >= 1 or not tolerance > 0:
         raise ScrewdynError(f"searches must be at least 1 and tolerance positive; got {searches} and {tolerance}")
-    target = _Target(tree, link, screw.as_pose(pose), given == (4, 4), q, _moving(tree, freedoms))
+    moving = tree.active if freedoms is None else [tree.coordinates[k] for k in indices(tree.model, freedoms)]
+    target = _Target(tree, link, screw.as_pose(pose), given == (4, 4), q, moving)
     rng, found = np.random.default_rng(0), []
     for k in range(searches):
         end = _search(target, target.limited(q if k == 0 else target.elsewhere(q, rng)))
@@ -115,14 +117,15 @@ def inverse_kinematics(
             if not target.distance(further) < 0.99 * target.distance(end):
                 break
             end = further
-        found.append(target.closed(end))
+        found.append(target.closure.assembled(end, target.free, flat=True, steps=_CLOSING))
         position, angle = target.misses(found[-1])
         if max(position, angle) <= tolerance and target.gap(found[-1]) <= _CLOSED:
             return found[-1]
         if not len(target.free):
             break
     target.stiffness = _STIFF
-    nearest = target.closed(_search(target, min(found, key=target.distance), _FINAL))
+    nearest = _search(target, min(found, key=target.distance), _FINAL)
+    nearest = target.closure.assembled(nearest, target.free, flat=True, steps=_CLOSING)
     position, angle = target.misses(nearest)
     orientation = f" and {angle:.3g} rad" if target.oriented else ""
     stopped = ", ".join(target.stopped(nearest))
@@ -139,24 +142,13 @@ def inverse_kinematics(
     )
 
 
-def _moving(tree: Robot, freedoms: Iterable[str] | None) -> tuple[str, ...]:
-    """Names of the freedoms that move; UnknownNameError for a name that no coordinate has."""
-    if freedoms is None:
-        return tuple(name for name, passive in zip(tree.coordinates, tree.model.passive, strict=True) if not passive)
-    names = (freedoms,) if isinstance(freedoms, str) else tuple(freedoms)
-    for name in names:
-        if name not in tree.coordinates:
-            raise UnknownNameError.of(name, tree.coordinates, "coordinate")
-    return names
-
-
 class _Target:
     """The errors of one link against a pose, over the freedoms that move it, and their limits.
 
     ``stiffness`` is how much more the gap of a loop counts than an error of the pose.
     """
 
-    def __init__(self, tree: Robot, link: str, pose: Array, oriented: bool, q0: Array, moving: tuple[str, ...]) -> None:
+    def __init__(self, tree: Robot, link: str, pose: Array, oriented: bool, q0: Array, moving: Iterable[str]) -> None:
         self.tree, self.link, self.pose, self.oriented = tree, link, pose, oriented
         tree.forward_kinematics(link, q0)  # raises the error for an unknown link
         self.closure, self.stiffness = Closure(tree, tree.model), 1.0
@@ -213,10 +205,6 @@ class _Target:
     def gap(self, q: Array) -> float:
         """The largest entry of the gap of the closed loops, m and rad."""
         return float(np.abs(self.closure.gap(q)).max(initial=0.0))
-
-    def closed(self, q: Array) -> Array:
-        """The configuration next to one whose loops are nearly closed, in which they are."""
-        return self.closure.assembled(q, self.free, flat=True, steps=_CLOSING)
 
     def room(self, q: Array) -> tuple[Array, Array]:
         """How far the free freedoms may move down and up, (k,) and (k,), rad and m."""

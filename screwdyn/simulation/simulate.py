@@ -92,7 +92,7 @@ class Run(Recording):
         times, owners = self._located(t, side)
         if len(times) != 1:
             raise ScrewdynError(f"t must be one number; got {len(times)}")
-        motion = self.motions[owners[0]]
+        motion = self.motions[int(owners[0])]
         q, qd, _ = motion.values(times)
         return motion.layout.state(q[0], qd[0])
 

@@ -215,7 +215,7 @@ class ClosedLoops(Dynamics):
         model = one.model
         q, qd = one_state(model, q=q, qd=qd)
         closure, J = Closure(one, model), one.constraint_jacobian(q)
-        rank, D = closure.factors(q).rank(), weights(J, closure.counts)[:, None]
+        rank, D = closure.factors(q).rank(), weights(J)[:, None]
         J, J_dot = D * J, D * one.constraint_jacobian_dot(q, qd)
         if independent is None:
             from scipy.linalg import qr

@@ -6,7 +6,7 @@ docs/mathematics.md §12. All functions of a state also take batches.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import degrees
 
 import numpy as np
@@ -47,12 +47,11 @@ _WEAKEST = 1e-10
 class Factors:
     """M = L Lᵀ and L⁻¹ J_cᵀ D = U s Vᵀ, cut at its rank: redundant constraints drop out here.
 
-    The diagonal D weighs the loops alike, those of heavy links and of light ones. M is (…, n, n), J_c (…, m, n), and
-    ``counts`` has the number of constraints of each loop. ``sizes`` are the singular values s, (…, r), from large to
-    small; ``kept`` are those that are not redundant.
+    The diagonal D weighs the constraints alike, those of heavy links and of light ones. M is (…, n, n), J_c (…, m, n);
+    ``kept`` are the singular values s, (…, r), from large to small, that are not redundant.
     """
 
-    def __init__(self, M: Array, J: Array, counts: Sequence[int]) -> None:
+    def __init__(self, M: Array, J: Array) -> None:
         try:
             self.L = np.linalg.cholesky(M)
         except np.linalg.LinAlgError:
@@ -60,11 +59,11 @@ class Factors:
                 "a joint feels no inertia, so the forces in the loops are undetermined; give its links a mass"
             ) from None
         columns = self.lower(significant(J).swapaxes(-1, -2))
-        self.D = weights(columns.swapaxes(-1, -2), counts)
-        self.U, self.sizes, Vt = np.linalg.svd(columns * self.D[..., None, :], full_matrices=False)
+        self.D = weights(columns.swapaxes(-1, -2))
+        self.U, sizes, Vt = np.linalg.svd(columns * self.D[..., None, :], full_matrices=False)
         self.V = Vt.swapaxes(-1, -2)
-        self.kept: npt.NDArray[np.bool_] = self.sizes > REDUNDANT * self.sizes[..., :1]
-        self._inverse = np.divide(1.0, self.sizes, out=np.zeros_like(self.sizes), where=self.kept)
+        self.kept: npt.NDArray[np.bool_] = sizes > REDUNDANT * sizes[..., :1]
+        self._inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=self.kept)
 
     def lower(self, x: Array) -> Array:
         """L⁻¹ x for columns x."""
@@ -124,12 +123,10 @@ class Factors:
         return np.asarray((A.swapaxes(-1, -2) @ x[..., None])[..., 0])
 
 
-def weights(rows: Array, counts: Sequence[int]) -> Array:
-    """One over the length of the longest row of each loop, (…, m); 1 for a loop without one."""
-    parts = np.split(np.linalg.norm(rows, axis=-1), np.cumsum(counts)[:-1], axis=-1)
-    longest = [np.broadcast_to(part.max(axis=-1, keepdims=True, initial=0.0), part.shape) for part in parts]
-    found = np.concatenate(longest, axis=-1)
-    return np.where(found > 0, 1 / np.where(found > 0, found, 1.0), 1.0)
+def weights(rows: Array) -> Array:
+    """One over the length of each row, (…, m); 1 for a row of zeros."""
+    lengths = np.linalg.norm(rows, axis=-1)
+    return np.asarray(1 / np.where(lengths > 0, lengths, 1.0))
 
 
 def significant(J: Array) -> Array:
@@ -150,7 +147,6 @@ class Closure:
         self._screws = [_numbers(loop.joint.screws, loop) for loop in self.loops]
         self._spans = np.array([_span(loop.joint) for loop in self.loops]).reshape(-1, 6, 6)
         self.wrenches = [_numbers(loop.wrenches, loop) for loop in self.loops]
-        self.counts = [N.shape[1] for N in self.wrenches]
 
     def own(self) -> Iterator[tuple[Loop, Array, slice]]:
         """Each loop with its N and its rows of J_c."""
@@ -180,7 +176,7 @@ class Closure:
         """The factors in a configuration, of the freedoms that are free; with M = 1 if ``flat``."""
         J = self.of.constraint_jacobian(q)
         M = np.eye(self.model.nv) if flat else self.of.mass_matrix(q)
-        return Factors(M, J, self.counts) if free is None else Factors(M[np.ix_(free, free)], J[:, free], self.counts)
+        return Factors(M, J) if free is None else Factors(M[np.ix_(free, free)], J[:, free])
 
     def step(self, q: Array, residual: Array, free: Indices, flat: bool = False) -> Array:
         """The x of the free freedoms that is least in the metric of M, or of 1 if ``flat``, with J_c x = residual."""
@@ -225,9 +221,8 @@ class Closure:
 
     def ranks(self, q: Array) -> dict[str, int]:
         """The number of constraints of each loop alone that are clearly independent, in one configuration."""
-        M, J = self.of.mass_matrix(q), self.of.constraint_jacobian(q)
-        sizes = {loop.name: Factors(M, J[rows], [N.shape[1]]).sizes for loop, N, rows in self.own()}
-        return {name: int(np.count_nonzero(s > _CLEAR * s.max(initial=0.0))) for name, s in sizes.items()}
+        columns = self.factors(q).lower(significant(self.of.constraint_jacobian(q)).T)
+        return {loop.name: int(np.linalg.matrix_rank(columns[:, rows], rtol=_CLEAR)) for loop, _, rows in self.own()}
 
     def check(self, q: Array, advice: str = "tree.assemble(q) closes the loops of a configuration") -> None:
         """Raise LoopError unless the loops are closed in a configuration but for rounding."""

@@ -1,5 +1,7 @@
 """What is not in the dialect of the recursions is refused, by an error that names the line."""
 
+import linecache
+
 import pytest
 
 from screwdyn.backends.kernels.written import CArray, DialectError, Reals, Translator
@@ -10,14 +12,17 @@ ARGUMENTS = {"x": "real", "n": "integer", "a": CArray("real", 1), "v": Reals(3)}
 
 def translated(*lines, arguments=ARGUMENTS, **names):
     """The C of a function with these lines, in which names have a meaning."""
-    source, made, to = (
-        f"def f({', '.join(arguments)}):\n    " + "\n    ".join(lines),
-        {"__name__": "m", **names},
-        Translator(),
-    )
-    exec(source, made)
-    to.function(made["f"], tuple(arguments.values()), "f", source)
+    source, to = f"def f({', '.join(arguments)}):\n    " + "\n    ".join(lines), Translator()
+    to.function(function(source, **names), tuple(arguments.values()))
     return to.text()
+
+
+def function(source, **names):
+    """The function f of a source that is in no file."""
+    linecache.cache["<f>"] = len(source), None, source.splitlines(keepends=True), "<f>"
+    made = {"__name__": "m", **names}
+    exec(compile(source, "<f>", "exec"), made)
+    return made["f"]
 
 
 def test_loops_choices_tuples_and_entries_are_in_the_dialect():
@@ -52,7 +57,7 @@ def test_constants_of_one_name_are_one_if_they_have_one_kind():
 def test_records_are_read_and_written_by_rows():
     lines = ("link = table.load(A, i, table.Place)", "table.add_to(A, i, link.com, 3)", "return link.rows")
     text = translated(*lines, arguments={"A": CArray("real", 2), "i": "integer"}, table=table)
-    assert "x.row = (integer)A.data[i * A.shape[1] + k + 0];" in text and "integer f(" in text
+    assert "x.row = (integer)A.data[i * A.shape[1] + k + 0];" in text and "integer m_f(" in text
     assert "x.pose.R.x8 = A.data[i * A.shape[1] + k + 10];" in text
     assert "A.data[i * A.shape[1] + k + 2] += x.x2;" in text and "add_to_Numbers3(A, i, link.com, 3);" in text
 
@@ -122,10 +127,8 @@ def squared(x):
 
 
 def test_the_error_names_the_file_of_a_function_that_is_called():
-    made = {"__name__": "m", "squared": squared}
-    source = "def f(x):\n    return 2.0 * squared(x)"
-    exec(source, made)
+    f = function("def f(x):\n    return 2.0 * squared(x)", squared=squared)
     with pytest.raises(DialectError) as caught:
-        Translator().function(made["f"], ("real",), "f", source)
+        Translator().function(f, ("real",))
     line = squared.__code__.co_firstlineno + 2
     assert str(caught.value) == f"{__file__}, line {line}: return x ** 2: the operator Pow"

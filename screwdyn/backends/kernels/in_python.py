@@ -6,187 +6,94 @@ Operations are those of the C file in the same order, so that both give the same
 import ctypes
 import functools
 import math
+import operator
 import struct
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from screwdyn.backends.kernels import source
-from screwdyn.backends.kernels.source import COUPLED, KERNELS, PLACES, STATE, Context, entry_of
-from screwdyn.physics import charts, placement
-from screwdyn.physics.link_steps import Pose, RigidInertia
+from screwdyn.backends.kernels.source import PLACES, STATE, Context, entry_of
+from screwdyn.backends.tape.trace import Subject, Undetermined, computed, constants
+from screwdyn.physics import charts
+from screwdyn.physics.charts import COUPLING, GROUP, Charts
 from screwdyn.physics.quantities import LARGEST
-from screwdyn.physics.table import COLUMNS, Workspace, load, store
+from screwdyn.physics.table import COLUMNS, PLACE
 
-__all__ = ["OF_NUMBERS", "SCOPE", "array", "integers", "play"]
+__all__ = ["WRONG_INPUT", "address", "batch"]
 
-Array = Any
+Array = np.ndarray
 # Status of a kernel for invalid input.
 WRONG_INPUT = -1
-# Bytes of a real and of an integer.
-REAL = INTEGER = 8
+_FLOAT64 = np.dtype(np.float64)
+_PLAYED = (
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    *(np.vectorize(f, [float]) for f in (math.sin, math.cos)),
+)
 
 
-def address(a: np.ndarray) -> int:
+def address(a: Array) -> int:
     """Address of an array's first entry."""
     found: int = a.__array_interface__["data"][0]
     return found
 
 
-def _view(kind: Any, code: Literal["d", "q"], at: int, shape: tuple[int, ...]) -> Array:
-    """An array of Python numbers at an address."""
+def _at(address: int, kind: Any, *shape: int) -> Array:
+    """The array at an address."""
     size = math.prod(shape)
-    if not size:
-        return np.zeros(shape, code)
-    return memoryview((kind * size).from_address(at)).cast("B").cast(code, shape)
+    return np.frombuffer((kind * size).from_address(address) if size else b"", kind).reshape(shape)
 
 
-array = functools.partial(_view, ctypes.c_double, "d")
-integers = functools.partial(_view, ctypes.c_int64, "q")
+def _subject(name: str, numbers: Sequence[int]) -> Subject:
+    """What a context says of the tree."""
+    c = Context(*numbers)
+    n, real, chart = c.joints or c.rows, ctypes.c_double, None
+    if c.groups or c.joints:
+        where, groups = _at(c.Where, ctypes.c_int64, n), _at(c.Groups, ctypes.c_int64, c.groups, GROUP)
+        terms, couplings = _at(c.Terms, real, c.terms, 4), _at(c.Couplings, real, c.joints, COUPLING)
+        chart = Charts(where, groups, constants(terms), constants(couplings))
+    places = constants(_at(c.Places, real, c.links, PLACE))
+    path = c.path if name == "link_step" else None
+    return Subject(constants(_at(c.Table, real, n + 1, COLUMNS)), chart, places, path=path)
 
 
-def _with_rows(at: int, shape: tuple[int, ...]) -> np.ndarray:
-    """An array whose rows are arrays, which a memoryview does not have; its entries take three times as long."""
-    return np.asarray(array(at, shape))
-
-
-def address_of(a: Any) -> int:
-    """The address of an array's first entry, in a kernel."""
-    return address(np.asarray(a))
-
-
-def bounded(x: Array, largest: float) -> bool:
-    """Whether no number is NaN or larger than a bound."""
-    fits = True
-    for k in range(x.shape[0]):
-        fits = fits and abs(x[k]) <= largest
-    return fits
-
-
-def play(context: Array, arrays: Array, at: int) -> int:
-    """Execute operations on rows of results; a row of code has the operation and the rows of result and operands."""
-    code, states = integers(arrays[0], (4 * context[0],)), context[1]
-    results = arrays[1]
-    for i in range(context[0]):
-        op, to, a, b = code[4 * i], code[4 * i + 1], code[4 * i + 2], code[4 * i + 3]
-        x, y = array(results + REAL * a * states, (states,)), array(results + REAL * b * states, (states,))
-        out = array(results + REAL * to * states, (states,))
-        for s in range(states):
-            if op == 0:
-                out[s] = x[s] + y[s]
-            elif op == 1:
-                out[s] = x[s] - y[s]
-            elif op == 2:
-                out[s] = x[s] * y[s]
-            elif op == 3:
-                out[s] = x[s] / y[s]
-            elif op == 4:
-                out[s] = math.sin(x[s])
-            else:
-                out[s] = math.cos(x[s])
-    return at - at
-
-
-def weld(context: Array, arrays: Array, at: int) -> int:
-    """``placement.welded`` of a pose, the sixteen entries of a home pose, and the numbers of an inertia."""
-    given, found = array(arrays[0], (1, 38)), array(arrays[1], (1, 22))
-    pose, body = placement.welded(load(given, 0, Pose), _home(given), load(given, 0, RigidInertia, 28))
-    store(found, 0, pose)
-    store(found, 0, body, 12)
-    return at - at
-
-
-def mount(context: Array, arrays: Array, at: int) -> int:
-    """``placement.mounted`` of a pose, the sixteen entries of a home pose, and the pose of a joint's first row."""
-    given, found = array(arrays[0], (1, 40)), array(arrays[1], (1, 12))
-    store(found, 0, placement.mounted(load(given, 0, Pose), _home(given), load(given, 0, Pose, 28)))
-    return at - at
-
-
-def _home(A: Array) -> Pose:
-    """The pose of which all entries are in columns 12 to 27."""
-    R = A[0, 12], A[0, 13], A[0, 14], A[0, 16], A[0, 17], A[0, 18], A[0, 20], A[0, 21], A[0, 22]
-    return Pose(R, (A[0, 15], A[0, 19], A[0, 23]))
-
-
-# Functions of numbers for tuples and arrays of them, which only machine code calls: how many they take and return.
-OF_NUMBERS = {weld: (38, 22), mount: (40, 12)}
-
-
-def _run(name: str) -> Callable[[Array, Array, int], int]:
-    """A function that runs a kernel within another one."""
-    return lambda context, arrays, at: _kernel(name)(context, arrays, at)
-
-
-# What the source of kernels refers to, besides the functions of their recursions.
-SCOPE: dict[str, Any] = {
-    "INTEGER": INTEGER,
-    "LARGEST": LARGEST,
-    "LARGEST_FINITE": sys.float_info.max,
-    "REAL": REAL,
-    "WRONG_INPUT": WRONG_INPUT,
-    "Workspace": Workspace,
-    "array": array,
-    "integers": integers,
-    **{f.__name__: f for f in (address_of, bounded, charts.drift, charts.follow, charts.recentre, charts.spread)},
-    **{f.__name__: f for f in (charts.add_drift_of_columns, charts.subtract_drift, charts.unit_quaternions)},
-    **{f"run_{name}": _run(name) for name in KERNELS if not name.startswith(COUPLED)},
-}
-
-
-@functools.cache
-def _kernel(name: str, rows: bool = False) -> Callable[[Any, Any, int], int]:
-    """A kernel as a Python function; ``rows`` if its matrices need rows that are arrays."""
-    scope = {**SCOPE, **source.functions(name), "array": _with_rows if rows else array}
-    exec(compile(source.kernel_text(name), f"<{name}>", "exec"), scope)
-    found: Callable[[Any, Any, int], int] = scope[name]
-    if rows:
-        return found
-
-    def tried(context: Any, arrays: Any, at: int) -> int:
-        try:
-            return found(context, arrays, at)
-        except NotImplementedError:  # a row of a memoryview
-            with np.errstate(all="ignore"):
-                return _kernel(name, True)(context, arrays, at)
-
-    return tried
-
-
-@functools.cache
-def _scratch(name: str) -> Callable[[Any], int]:
-    """The size of a kernel's scratch space in bytes, as a function of the context."""
-    scope = dict(SCOPE)
-    exec(source.scratch_text(name), scope)
-    found: Callable[[Any], int] = scope[f"scratch_{name}"]
-    return found
-
-
-def batch(name: str, context: np.ndarray, states: int, arrays: Sequence[np.ndarray]) -> int:
+def batch(name: str, context: Array, states: int, arrays: Sequence[Array]) -> int:
     """The status of a kernel for some states. All arrays are contiguous, state after state."""
-    numbers: list[int] = context.tolist()
     if name == "play":
-        return play(numbers, [*map(address, arrays)], 0)
-    numbers[0] = states
-    own = np.empty(_scratch(name)(numbers), np.uint8)
-    read = Context(*numbers)
-    moved = np.empty(((read.joints or read.rows) + 1) * COLUMNS)
-    if read.Moved != read.Table:  # other calls may run in between
-        moved[:] = array(read.Table, moved.shape)
-        numbers[Context._fields.index("Moved")] = address(moved)
+        code, rows = arrays
+        with np.errstate(all="ignore"):
+            for op, to, a, b in code.tolist():
+                rows[to] = _PLAYED[op](rows[a], rows[b]) if op < 4 else _PLAYED[op](rows[a])
+        return 0
+    if not states:
+        return 0
+    entry, subject = entry_of(name), _subject(name, context.tolist())
+    names, outs = entry.arguments, arrays[len(entry.arguments) :]
+    state = {x: a.reshape(states, -1, *STATE[x][1:]) for x, a in zip(names, arrays, strict=False)}
+    largest = np.max([np.abs(a).max(initial=0.0) for x, a in state.items() if x != "wrenches"])
+    turned = charts.unit_quaternions(subject.chart.groups, arrays[0].ravel(), state["q"].shape[1], states)
+    if not (largest < math.inf and turned):
+        return WRONG_INPUT
     try:
-        return _kernel(name)(numbers, [*map(address, arrays)], address(own))
+        for b in range(states):
+            now = {group: a[b].astype(object) for group, a in state.items()}
+            for out, result in zip(outs, computed(entry, subject, now.__getitem__), strict=True):
+                out.reshape(states, -1)[b] = result.ravel()
+    except Undetermined as undetermined:
+        return undetermined.status
     except (ArithmeticError, ValueError):  # of numbers that are not finite
         return WRONG_INPUT
+    return 0 if largest <= LARGEST or all([np.isfinite(out).all() for out in outs]) else WRONG_INPUT
 
 
 def builtin(name: str) -> Callable[..., Any]:
     """The function of a context and one state in contiguous arrays; None for other arguments, or without result."""
     entry = entry_of(name)
 
-    def function(context: np.ndarray, *state: Any, out: Any = None) -> Any:
+    def function(context: Array, *state: Any, out: Any = None) -> Any:
         numbers = context.tolist()
 
         def shaped(dimensions: Any) -> tuple[int, ...]:
@@ -202,11 +109,11 @@ def builtin(name: str) -> Callable[..., Any]:
 
 def _plain(arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> bool:
     """Whether some objects are contiguous arrays of float64 with some shapes."""
-    plain = [type(a) is np.ndarray and a.dtype is _FLOAT64 and a.flags.c_contiguous and a.flags.aligned for a in arrays]
+    plain = [type(a) is Array and a.dtype is _FLOAT64 and a.flags.c_contiguous and a.flags.aligned for a in arrays]
     return all(plain) and [a.shape for a in arrays] == list(shapes)
 
 
-def _handed_over(results: Sequence[np.ndarray]) -> Any:
+def _handed_over(results: Sequence[Array]) -> Any:
     """Several results as a tuple, or one."""
     return tuple(results) if len(results) > 1 else results[0][()]
 
@@ -214,7 +121,7 @@ def _handed_over(results: Sequence[np.ndarray]) -> Any:
 class Bound:
     """What methods use of the kernels of a model; here they are functions in Python, which use nothing."""
 
-    def bind(self, kind: None, context: np.ndarray, by_link: Sequence[Mapping[Any, Any]]) -> None:
+    def bind(self, kind: None, context: Array, by_link: Sequence[Mapping[Any, Any]]) -> None:
         """Do nothing."""
 
 
@@ -231,20 +138,11 @@ class builtin_at:  # the name of the function that takes its place in C
     """See ``llvm.program.Function.builtin``; in Python it calls ``slow`` also for ``out=``."""
 
     def __init__(
-        self,
-        text: str,
-        code: int,
-        context: int,
-        lengths: Sequence[int],
-        shapes: Sequence[Any],
-        slow: Any,
-        owner: Any,
-        share: Callable[..., Any] | None,
-        k: int,
+        self, _: str, code: int, context: int, lengths: Sequence[int], shapes: Sequence[Any], slow: Any, *others: Any
     ) -> None:
         kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-        self._compute, self._context, self._slow, self._owner = kind(code), context, slow, owner
-        self._share = share
+        self._compute, self._context, self._slow = kind(code), context, slow
+        self._owner, self._share, _ = others
         self._lengths, self._shapes = [(n,) for n in lengths], shapes
         functools.update_wrapper(self, slow)
 
@@ -259,6 +157,3 @@ class builtin_at:  # the name of the function that takes its place in C
                 results = arrays[len(given) :]
                 return self._share(*results) if self._share else _handed_over(results)
         return self._slow(*given, **others)
-
-
-_FLOAT64 = np.dtype(np.float64)

@@ -1,10 +1,11 @@
-"""Source of the kernels, made from the entries of the catalogue: functions of a context, arrays and scratch space.
+"""What kernels are, and the C around their recursions: functions of a context, arrays and scratch space.
 
 There are two kernels for each quantity. One is for trees in which each row of the table is a freedom. The other is for
 trees in which joints follow others (``physics.charts``): it calls kernels of the first kind over the rows, and
-contracts the results. Addresses are integers. ``written`` makes C of the text, and ``in_python`` Python functions.
+contracts the results. Addresses are integers. ``in_python`` computes the same without C.
 """
 
+import re
 from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
@@ -13,9 +14,9 @@ from typing import Any
 from screwdyn.physics import charts
 from screwdyn.physics.charts import COUPLING
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
-from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS
+from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS, Workspace
 
-__all__ = ["COUPLED", "KERNELS", "PLACES", "STATE", "Context", "entry_of", "functions", "kernel_text", "scratch_text"]
+__all__ = ["COUPLED", "KERNELS", "PLACES", "STATE", "Context", "entry_of", "write_kernel"]
 
 # Begins the names of kernels for trees in which joints follow others.
 COUPLED = "coupled_"
@@ -33,14 +34,12 @@ STATE: dict[str, Sequence[Dimension]] = {
     "frame_above": (1, 18),
     "columns_above": ("p", 12),
 }
+# What dimensions stand for, over the freedoms and over the rows.
 Sizes = Mapping[str, str]
-# What dimensions stand for: in a kernel without couplings; over the rows and over the freedoms in one with couplings.
-_SIZES: Sizes = {"v": "n", "n": "n", "q": "nq", "L": "links", "k": "path", "p": "above"}
-_ROWS: Sizes = {**_SIZES, "k": "steps"}
-_FREEDOMS: Sizes = {**_SIZES, "v": "nv"}
+_FREEDOMS: Sizes = {"v": "nv", "n": "n", "q": "nq", "L": "links", "k": "path", "p": "above"}
+_ROWS: Sizes = {**_FREEDOMS, "v": "n", "k": "steps"}
 # Arrays of the rows that follow from those of the freedoms.
 _OF_ROWS = {"q": "x", "qd": "w", "qdd": "a"}
-Arrays = Mapping[str, tuple[Sequence[Dimension], Sizes]]
 
 
 class Context(
@@ -67,235 +66,218 @@ PLACES: dict[Dimension, int] = {
 }
 
 
-def _extents(dimensions: Sequence[Dimension], sizes: Sizes) -> list[str]:
-    return [sizes[d] if isinstance(d, str) else str(d) for d in dimensions]
-
-
-def _size(dimensions: Sequence[Dimension], sizes: Sizes) -> str:
-    """Text of the number of entries of an array."""
-    return " * ".join(_extents(dimensions, sizes)) or "1"
-
-
-def _shape(dimensions: Sequence[Dimension], sizes: Sizes) -> str:
-    """Text of a shape for recursions: a number is an array of length 1, several matrices form one."""
-    if len(dimensions) > 2:
-        dimensions, sizes = ("first", dimensions[-1]), {**sizes, "first": _size(dimensions[:-1], sizes)}
-    return _plain_shape(dimensions or (1,), sizes)
-
-
-def _plain_shape(dimensions: Sequence[Dimension], sizes: Sizes) -> str:
-    return f"({', '.join(_extents(dimensions, sizes))},)"
-
-
 def entry_of(name: str) -> Quantity:
     """The entry of the catalogue for the name of a kernel."""
     quantity = name.removeprefix(COUPLED)
     return CATALOGUE.get(quantity) or INTERNAL[quantity]
 
 
-def parts(entry: Quantity) -> list[Quantity]:
+def _parts(entry: Quantity) -> list[Quantity]:
     """The quantities over the rows from which a quantity follows if joints follow others."""
-    return [CATALOGUE.get(name) or INTERNAL[name] for name in entry.coupled.quantities] if entry.coupled else [entry]
+    return [entry_of(name) for name in entry.coupled.quantities] if entry.coupled else [entry]
 
 
-def functions(name: str) -> dict[str, Any]:
-    """The functions of the physics that a kernel calls, by their names in its source."""
-    entry = entry_of(name)
-    if not name.startswith(COUPLED):
-        return {"recursion": entry.recursion, "Record": entry.record}
-    found: dict[str, Any] = {f.__name__: f for part in parts(entry) for r in part.given if (f := r.contraction)}
-    return found | ({"finish": entry.coupled.finish} if entry.coupled else {})
+# Arrays of scratch space: their dimensions, and what these stand for
+Arrays = dict[str, tuple[Sequence[Dimension], Sizes]]
 
 
 def _scratch_space(entry: Quantity, coupled: bool) -> Arrays:
-    """Arrays of scratch space of a kernel: their dimensions, and what these stand for."""
-    arrays: dict[str, tuple[Sequence[Dimension], Sizes]] = {}
+    arrays: Arrays = {}
     if coupled:
         arrays |= {name: (("v",), _ROWS) for name in _OF_ROWS.values()}
-        for part in parts(entry):
+        for part in _parts(entry):
             arrays |= {f"{part.name}_{r.name}": (r.shape, _ROWS) for r in part.given if r.contraction}
             if entry.coupled:
                 arrays |= {f"{r.name}_of_freedoms": (r.shape, _FREEDOMS) for r in part.given}
-        if entry.coupled:
-            arrays |= {f"scratch{k}": (shape, _FREEDOMS) for k, shape in enumerate(entry.coupled.scratch)}
     else:
-        arrays |= {name: (("v",), _SIZES) for name in ("x", "a")}
-        arrays |= {f"scratch{k}": (shape, _SIZES) for k, shape in enumerate(entry.scratch)}
-        arrays |= {f"out_{r.name}": (r.shape, _SIZES) for r in entry.results if r.hidden}
+        arrays |= {name: (("v",), _ROWS) for name in ("x", "a")}
+        arrays |= {f"out_{r.name}": (r.shape, _ROWS) for r in entry.results if r.hidden}
     if entry.coupled or not coupled:
-        arrays |= {f"work_{name}": (("v", width), _SIZES) for name, width in WIDTHS.items()}
+        space = entry.coupled.scratch if coupled and entry.coupled else entry.scratch
+        arrays |= {f"scratch{k}": (shape, _FREEDOMS if coupled else _ROWS) for k, shape in enumerate(space)}
+        arrays |= {f"work_{name}": (("v", width), _ROWS) for name, width in WIDTHS.items()}
     return arrays
 
 
-def _handed(entry: Quantity) -> int:
-    """The largest number of arrays that a kernel hands to another one."""
-    return max(len(part.arguments) + len(part.given) for part in parts(entry))
+def _extents(dimensions: Sequence[Dimension], sizes: Sizes = _FREEDOMS) -> list[str]:
+    return [sizes[d] if isinstance(d, str) else str(d) for d in dimensions]
 
 
-def scratch_text(name: str) -> str:
-    """Source of the function ``scratch_NAME`` of a context: the size of a kernel's scratch space in bytes."""
-    entry, coupled, integers = entry_of(name), name.startswith(COUPLED), 0
-    arrays = [*_scratch_space(entry, coupled).values()]
+def _size(dimensions: Sequence[Dimension], sizes: Sizes = _FREEDOMS) -> str:
+    """Text of the number of entries of an array."""
+    return " * ".join(_extents(dimensions, sizes)) or "1"
+
+
+class _Kernel:
+    """The C text of a kernel; ``to`` translates the functions that it calls. Lines that define an unused name go."""
+
+    def __init__(self, to: Any, name: str) -> None:
+        self.to, self.entry, self.coupled = to, entry_of(name), name.startswith(COUPLED)
+        self.indent = "    "
+        self.lines: list[tuple[str, str]] = []
+        self.kinds: dict[str, Any] = {}
+        c, of_rows = _CONTEXT, self.coupled
+        counts = {"count": c.states, "n": c.joints if of_rows else c.rows, "nv": c.rows, "nq": c.positions}
+        counts |= {"links": c.links, "path": c.path, "steps": c.steps if of_rows else c.path, "above": c.above}
+        for count, value in counts.items():
+            self.define(count, f"const integer {count} = {value};")
+
+    def do(self, *lines: str) -> None:
+        """Write statements."""
+        self.lines += [("", self.indent + line) for line in lines]
+
+    def define(self, name: str, line: str) -> None:
+        """Write a definition, which goes unless the name is used."""
+        self.lines.append((name, self.indent + line))
+
+    def array(self, name: str, at: str, extents: Sequence[str], of: str = "real") -> None:
+        """Define an array at an address."""
+        kind, self.kinds[name] = self.to.array(of, len(extents))
+        self.define(name, f"{kind} {name} = MAKE({kind}){{({of} *){at}, {{{', '.join(extents)}}}}};")
+
+    def record(self, name: str, fields: Sequence[str], cls: Any = tuple) -> str:
+        """Define a tuple of arrays, or a named tuple; returns its name."""
+        kind = self.kinds[name] = self.to.tuple_kind([self.kinds[x] for x in fields], cls)
+        self.define(name, f"const {kind.name} {name} = {{{', '.join(fields)}}};")
+        return name
+
+    def call(self, f: Any, *given: str) -> str:
+        """Text of a call; what is no array is an integer."""
+        name, _ = self.to.function(f, tuple(self.kinds.get(x, "integer") for x in given))
+        return f"{name}({', '.join(given)})"
+
+    def compute(self, f: Any, *given: str) -> None:
+        """Call a function, and return its status, if it returns one, unless it is 0."""
+        call = self.call(f, *given)
+        self.do(*_or_status(call) if signature(f).return_annotation is int else [f"{call};"])
+
+    def text(self, head: str) -> str:
+        """The function."""
+        words = re.findall(r"\w+", " ".join(line for _, line in self.lines))
+        return "\n".join([head, "{", *(line for name, line in self.lines if words.count(name) != 1), "}"])
+
+
+def _or_status(call: str) -> list[str]:
+    return [f"status = {call};", "if (status != 0)", "    return status;"]
+
+
+def write_kernel(to: Any, name: str) -> str:
+    """The C text of a kernel, and of the function of a context that gives the size of its scratch space in bytes.
+
+    Kernels refuse states, and in the end results, that are not finite.
+    """
+    k, c = _Kernel(to, name), _CONTEXT
+    entry, coupled = k.entry, k.coupled
+    k.array("table", c.Table, ["n + 1", str(COLUMNS)])
+    k.array("where", c.Where, ["n"], "integer")
+    k.array("groups", c.Groups, [c.groups, str(charts.GROUP)], "integer")
+    k.array("moved", c.Moved, ["n + 1", str(COLUMNS)])
+    k.array("terms", c.Terms, [c.terms, "4"])
+    k.array("places", c.Places, [c.links, str(PLACE)])
+    k.define("status", "integer status;")
+    handed = len(Context._fields)
+    integers = handed + max(len(part.arguments) + len(part.given) for part in _parts(entry)) if coupled else 0
+    arrays = _scratch_space(entry, coupled)
     if coupled:
-        integers = len(Context._fields) + _handed(entry)
-        arrays += [(shape, _ROWS) for part in parts(entry) for shape, _ in _scratch_space(part, False).values()]
-    size = " + ".join(_size(*x) for x in arrays)
-    lines = [*_counts(coupled), f"integers = {integers}", f"return INTEGER * integers + REAL * ({size})"]
-    return _indented([f"def scratch_{name}(context):", *lines])
-
-
-def kernel_text(name: str) -> str:
-    """Source of a kernel, which refuses states, and in the end results, that are not finite."""
-    entry, coupled, c = entry_of(name), name.startswith(COUPLED), _CONTEXT
-    sizes, freedoms, parents = (_FREEDOMS, "nv", c.InARow) if coupled else (_SIZES, "n", c.Parents)
-    counts = [f"count, nq = {c.states}, {c.positions}"]
-    counts += [f"n, links, path, above = {c.rows}, {c.links}, {c.path}, {c.above}"]
-    more = [f"terms = array({c.Terms}, ({c.terms}, 4))", f"places = array({c.Places}, ({c.links}, {PLACE}))"]
+        k.array("couplings", c.Couplings, ["n", str(COUPLING)])
+        k.array("on_path", c.OnPath, ["steps", str(COUPLING)])
+        k.do(f"integer *const of_rows = (integer *)at, *const handed = of_rows + {handed};")
+        k.do(f"at += (integer)sizeof(integer) * {integers};", f"for (integer i = 0; i < {handed}; i++)")
+        k.do("    of_rows[i] = context[i];")
+        of_rows = {"states": "1", "rows": "n", "positions": "n", "path": "steps", "groups": "0", "Table": c.Moved}
+        k.do(*(f"of_rows[{Context._fields.index(field)}] = {value};" for field, value in of_rows.items()))
+    for array, (dimensions, sizes) in arrays.items():
+        k.array(array, "at", _extents(dimensions, sizes))
+        k.do(f"at += (integer)sizeof(real) * ({_size(dimensions, sizes)});")
+    if "work_poses" in arrays:
+        freedoms, parents = ("nv", c.InARow) if coupled else ("n", c.Parents)
+        k.array("parents", parents, [freedoms], "integer")
+        k.array("firsts", c.Firsts, [f"{freedoms} + 1"], "integer")
+        fields = [x for x in arrays if x.startswith("work_")] + ["parents", "firsts"]
+        k.record("work", fields, Workspace)
+    given = [(i, STATE[x]) for i, x in enumerate(entry.arguments) if x != "wrenches"]
+    results = [(len(entry.arguments) + i, r.shape) for i, r in enumerate(entry.given)]
+    k.do(f"const bool small = {_all_bounded(given, 'SCREWDYN_LARGEST')};")
+    k.do(f"if (!(small || ({_all_bounded(given, 'SCREWDYN_LARGEST_FINITE')})))", "    return WRONG_INPUT;")
+    k.array("every_q", "arrays[0]", ["count * nq"])
+    k.do(f"if (!{k.call(charts.unit_quaternions, 'groups', 'every_q', 'nq', 'count')})", "    return WRONG_INPUT;")
+    k.do("for (integer b = 0; b < count; b++) {")
+    k.indent *= 2
+    shapes = [(x, STATE[x]) for x in entry.arguments] + [(f"out_{r.name}", r.shape) for r in entry.given]
+    for i, (array, shape) in enumerate(shapes):
+        extents = _extents(shape or (1,))
+        if array.startswith("out_") and len(shape) > 2:  # for recursions several matrices form one
+            extents = [_size(shape[:-1]), extents[-1]]
+        k.array(array, f"arrays[{i}] + b * ({_size(shape)})", extents)
+    (_coupled if coupled else _uncoupled)(k)
+    k.indent = "    "
+    k.do("}", f"if (!(small || ({_all_bounded(results, 'SCREWDYN_LARGEST_FINITE')})))", "    return WRONG_INPUT;")
+    k.do("return 0;")
+    text = k.text(f"SCREWDYN_API integer screwdyn_run_{name}(words context, words arrays, integer at)")
+    space = _Kernel(to, name)
+    spaces = [*arrays.values()]
     if coupled:
-        counts = [f"count = {c.states}", *_counts(True)]
-        more = _of_rows(entry)
-    given = [(k, STATE[x]) for k, x in enumerate(entry.arguments) if x != "wrenches"]
-    results = [(len(entry.arguments) + k, r.shape) for k, r in enumerate(entry.given)]
-    lines = [
-        *counts,
-        f"table = array({c.Table}, (n + 1, {COLUMNS}))",
-        f"where = integers({c.Where}, (n,))",
-        f"groups = integers({c.Groups}, ({c.groups}, {charts.GROUP}))",
-        f"moved = array({c.Moved}, (n + 1, {COLUMNS}))",
-        *more,
-        *_scratch(_scratch_space(entry, coupled), freedoms, parents),
-        f"small = {_all_bounded(given, 'LARGEST', sizes)}",
-        f"if not (small or {_all_bounded(given, 'LARGEST_FINITE', sizes)}):",
-        "    return WRONG_INPUT",
-        f"if not unit_quaternions(groups, {_of_all_states(0, STATE['q'], sizes)}, nq, count):",
-        "    return WRONG_INPUT",
-        "for b in range(count):",
-        *(f"    {line}" for line in [*_of_one_state(entry, sizes), *(_coupled if coupled else _uncoupled)(entry)]),
-        f"if not (small or {_all_bounded(results, 'LARGEST_FINITE', sizes)}):",
-        "    return WRONG_INPUT",
-        "return 0",
-    ]
-    return _indented([f"def {name}(context, arrays, at):", *lines])
+        spaces += [x for part in _parts(entry) for x in _scratch_space(part, False).values()]
+    size = " + ".join(_size(*x) for x in spaces)
+    space.do(f"return (integer)sizeof(integer) * {integers} + (integer)sizeof(real) * ({size});")
+    return text + "\n\n" + space.text(f"SCREWDYN_API integer screwdyn_scratch_{name}(words context)")
 
 
-def _counts(coupled: bool) -> list[str]:
-    """Statements that give the sizes of arrays their names."""
-    freedoms, rows = _CONTEXT.rows, _CONTEXT.joints if coupled else _CONTEXT.rows
-    return [
-        f"n, nv, nq = {rows}, {freedoms}, {_CONTEXT.positions}",
-        f"links, path, above, steps = {_CONTEXT.links}, {_CONTEXT.path}, {_CONTEXT.above}, {_CONTEXT.steps}",
-    ]
-
-
-def _indented(lines: Sequence[str]) -> str:
-    return "\n    ".join(lines) + "\n"
-
-
-def _of_rows(entry: Quantity) -> list[str]:
-    """Statements that define the couplings, and the context and arrays that are handed to kernels over the rows."""
-    place = {field: k for k, field in enumerate(Context._fields)}
-    of_rows = {"states": "1", "rows": "n", "positions": "n", "path": "steps", "groups": "0", "Table": _CONTEXT.Moved}
-    return [
-        f"couplings = array({_CONTEXT.Couplings}, (n, {COUPLING}))",
-        f"on_path = array({_CONTEXT.OnPath}, (steps, {COUPLING}))",
-        f"of_rows, handed = integers(at, ({len(place)},)), integers(at + INTEGER * {len(place)}, ({_handed(entry)},))",
-        f"at += INTEGER * {len(place) + _handed(entry)}",
-        f"for i in range({len(place)}):",
-        "    of_rows[i] = context[i]",
-        *(f"of_rows[{place[field]}] = {value}" for field, value in of_rows.items()),
-    ]
-
-
-def _scratch(arrays: Arrays, freedoms: str, parents: str) -> list[str]:
-    """Statements that define arrays one after another from ``at`` on, and a workspace if it is among them."""
-    lines = []
-    for name, (dimensions, sizes) in arrays.items():
-        lines += [
-            f"{name} = array(at, {_plain_shape(dimensions, sizes)})",
-            f"at += REAL * ({_size(dimensions, sizes)})",
-        ]
-    fields = [name for name in arrays if name.startswith("work_")]
-    fields += [f"integers({parents}, ({freedoms},))", f"integers({_CONTEXT.Firsts}, ({freedoms} + 1,))"]
-    return [*lines, f"work = Workspace({', '.join(fields)})"] if len(fields) > 2 else lines
-
-
-def _of_all_states(k: int, dimensions: Sequence[Dimension], sizes: Sizes) -> str:
-    """Text of the array of index k as one vector."""
-    return f"array(arrays[{k}], (count * {_size(dimensions, sizes)},))"
-
-
-def _all_bounded(arrays: Iterable[tuple[int, Sequence[Dimension]]], largest: str, sizes: Sizes) -> str:
+def _all_bounded(arrays: Iterable[tuple[int, Sequence[Dimension]]], largest: str) -> str:
     """Text of the condition that no entry of some arrays is NaN or beyond a bound."""
-    return " and ".join(f"bounded({_of_all_states(k, dimensions, sizes)}, {largest})" for k, dimensions in arrays)
+    texts = (f"bounded((real *)arrays[{k}], count * ({_size(dimensions)}), {largest})" for k, dimensions in arrays)
+    return " && ".join(texts)
 
 
-def _of_one_state(entry: Quantity, sizes: Sizes) -> list[str]:
-    """Statements that define the arrays of state b; the names of results begin with ``out_``."""
-    arrays = [(name, _size(STATE[name], sizes), _plain_shape(STATE[name], sizes)) for name in entry.arguments]
-    arrays += [(f"out_{r.name}", _size(r.shape, sizes), _shape(r.shape, sizes)) for r in entry.given]
-    return [
-        f"{name} = array(arrays[{k}] + REAL * b * ({size}), {shape})" for k, (name, size, shape) in enumerate(arrays)
-    ]
-
-
-def _called(name: str, arguments: Sequence[str], returns: object) -> list[str]:
-    """Statements that call a function, and return its status, if it returns one, unless it is 0."""
-    call = f"{name}({', '.join(arguments)})"
-    return [f"status = {call}", "if status != 0:", "    return status"] if returns is int else [call]
-
-
-def _uncoupled(entry: Quantity) -> list[str]:
-    """Statements that compute the quantity for state b."""
-    lines = [
-        "rows, coordinates = table, q",
-        "if groups.shape[0] > 0:",
-        "    recentre(table, where, groups, q, moved, x)",
-        "    rows, coordinates = moved, x",
-    ]
+def _uncoupled(k: _Kernel) -> None:
+    """Compute the quantity for state b."""
+    entry = k.entry
+    k.kinds |= {"rows": k.kinds["table"], "coordinates": k.kinds["q"]}
+    k.do("Array2 rows = table;", "Array1 coordinates = q;", "if (groups.shape[0] > 0) {")
+    k.do(f"    {k.call(charts.recentre, 'table', 'where', 'groups', 'q', 'moved', 'x')};")
+    k.do("    rows = moved;", "    coordinates = x;", "}")
     if "qdd" in (*entry.arguments, *entry.at_rest):
-        lines += [
-            "for i in range(n):",
-            f"    a[i] = {'qdd[i]' if 'qdd' in entry.arguments else '0.0'}",
-            "drift(terms, qd, a)",
-        ]
+        k.do(
+            "for (integer i = 0; i < n; i++)", f"    a.data[i] = {'qdd.data[i]' if 'qdd' in entry.arguments else '0'};"
+        )
+        k.compute(charts.drift, "terms", "qd", "a")
     handed = {"q": "coordinates", "qdd": "a"}
-    arguments = [
+    k.compute(
+        entry.recursion,
         "rows",
-        *(handed.get(name, name) for name in (*entry.arguments, *entry.at_rest)),
+        *(handed.get(x, x) for x in (*entry.arguments, *entry.at_rest)),
         *(["places"] if entry.places else []),
-        *([f"({''.join(f'scratch{k}, ' for k in range(len(entry.scratch)))})"] if entry.scratch else []),
+        *([k.record("scratch", [f"scratch{i}" for i in range(len(entry.scratch))])] if entry.scratch else []),
         "work",
-        *entry.handed([f"out_{result.name}" for result in entry.results], lambda names: f"Record({', '.join(names)})"),
-    ]
-    lines += _called("recursion", arguments, signature(entry.recursion).return_annotation)
+        *entry.handed([f"out_{r.name}" for r in entry.results], lambda names: k.record("share", names, entry.record)),
+    )
     for result in entry.results:
         if result.rate_of:
-            lines.append(f"add_drift_of_columns(terms, qd, out_{result.rate_of}, out_{result.name})")
+            k.compute(charts.add_drift_of_columns, "terms", "qd", f"out_{result.rate_of}", f"out_{result.name}")
         if result.acceleration:
-            lines.append(f"subtract_drift(terms, qd, out_{result.name})")
-    return lines
+            k.compute(charts.subtract_drift, "terms", "qd", f"out_{result.name}")
 
 
-def _coupled(entry: Quantity) -> list[str]:
-    """Statements that compute the quantity over the rows for state b, and contract the results."""
-    lines = [
-        "recentre(table, where, groups, q, moved, x)",
-        "follow(couplings, x)",
-        *(f"spread(couplings, {v}, {_OF_ROWS[v]})" for v in ("qd", "qdd") if v in entry.arguments),
-    ]
-    for part in parts(entry):
+def _coupled(k: _Kernel) -> None:
+    """Compute the quantity over the rows for state b, and contract the results."""
+    entry = k.entry
+    k.compute(charts.recentre, "table", "where", "groups", "q", "moved", "x")
+    k.compute(charts.follow, "couplings", "x")
+    for rate in ("qd", "qdd"):
+        if rate in entry.arguments:
+            k.compute(charts.spread, "couplings", rate, _OF_ROWS[rate])
+    for part in _parts(entry):
         given = [_OF_ROWS.get(name, name) for name in part.arguments]
         given += [f"{part.name}_{r.name}" if r.contraction else f"out_{r.name}" for r in part.given]
-        lines += [f"handed[{k}] = address_of({name})" for k, name in enumerate(given)]
-        lines += _called(f"run_{part.name}", ["of_rows", "handed", "at"], int)
+        k.do(*(f"handed[{i}] = (integer){name}.data;" for i, name in enumerate(given)))
+        k.do(*_or_status(f"screwdyn_run_{part.name}(of_rows, handed, at)"))
         for r in part.given:
             if r.contraction:
                 over = "on_path" if "k" in r.shape else "couplings"
                 out = f"{r.name}_of_freedoms" if entry.coupled else f"out_{r.name}"
-                lines.append(f"{r.contraction.__name__}({over}, {part.name}_{r.name}, {out})")
+                k.compute(r.contraction, over, f"{part.name}_{r.name}", out)
     if entry.coupled:
-        contracted = [f"{r.name}_of_freedoms" for part in parts(entry) for r in part.given]
+        contracted = [f"{r.name}_of_freedoms" for part in _parts(entry) for r in part.given]
+        scratch = [f"scratch{i}" for i in range(len(entry.coupled.scratch))]
         results = [f"out_{r.name}" for r in entry.results]
-        scratch = [f"scratch{k}" for k in range(len(entry.coupled.scratch))]
-        lines += _called("finish", [*contracted, *entry.coupled.arguments, *scratch, "work", *results], int)
-    return lines
+        k.compute(entry.coupled.finish, *contracted, *entry.coupled.arguments, *scratch, "work", *results)

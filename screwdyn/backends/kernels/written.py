@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from screwdyn.backends.kernels import source
-from screwdyn.backends.kernels.in_python import OF_NUMBERS, SCOPE, array, integers, play
-from screwdyn.backends.kernels.source import COUPLED, KERNELS, PLACES, STATE, entry_of
-from screwdyn.physics import charts, link_steps, table
+from screwdyn.backends.kernels.in_python import WRONG_INPUT
+from screwdyn.backends.kernels.source import KERNELS, PLACES, STATE, entry_of
+from screwdyn.physics import charts, link_steps, placement, table
 from screwdyn.physics.quantities import Dimension
 
 __all__ = ["main", "text"]
@@ -141,28 +141,23 @@ class Translator:
         constants = [_wrapped(text) for _, text in self._constants.values()]
         return "\n\n".join(["\n".join(self._types.values()), "\n".join(constants), *self.functions])
 
-    def function(self, f: Any, kinds: tuple[CType, ...], export: str = "", source: str = "") -> Translated:
-        """The name in C, and the kind of the result, of a function for some kinds of arguments.
-
-        ``export`` is the name of a function that others may call, ``source`` the text of one that is in no file.
-        """
+    def function(self, f: Any, kinds: tuple[CType, ...]) -> Translated:
+        """The name in C, and the kind of the result, of a function for some kinds of arguments."""
         found = self._made.get((f, kinds))
         if found == _OPEN:
             raise DialectError(f"{f.__name__} calls itself")
         if found is None:
             self._made[f, kinds] = _OPEN
-            where, first = (
-                (f"<{export}>", 1) if source else (inspect.getsourcefile(f) or "", inspect.getsourcelines(f)[1])
-            )
-            tree = ast.parse(source or textwrap.dedent(inspect.getsource(f))).body[0]
+            (lines, first), where = inspect.getsourcelines(f), inspect.getsourcefile(f)
+            tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
             assert isinstance(tree, ast.FunctionDef)
-            name = export or self._unused(f"{f.__module__.split('.')[-1]}_{f.__name__}")
+            name = self._unused(f"{f.__module__.split('.')[-1]}_{f.__name__}")
             body = _Body(self, f.__globals__, tree, kinds, lambda node: f"{where}, line {first + node.lineno - 1}")
             if body.result != "void" and not _returns(tree.body):
                 raise DialectError(f"{where}, line {first}: {f.__name__}: a result on some paths only")
             given = ", ".join(f"{_name(kind)} {a.arg}" for a, kind in _paired(tree.args.args, kinds))
-            linkage = "SCREWDYN_API" if export else "static SCREWDYN_APART" if f in _APART else "static ALWAYS"
-            head = f"{linkage} {_name(body.result)} {name}({given or 'void'})"
+            linkage = "SCREWDYN_APART" if f in _APART else "ALWAYS"
+            head = f"static {linkage} {_name(body.result)} {name}({given or 'void'})"
             doc = ast.get_docstring(tree)
             lines = [f"/* {doc.splitlines()[0]} */"] if doc else []
             lines += [head, "{", *body.declarations(len(kinds)), *body.lines, "}"]
@@ -177,6 +172,11 @@ class Translator:
                 self.declared(member)
             self._types[kind] = f"typedef struct {{ {_fields(kind)} }} {_name(kind)};"
         return kind
+
+    def array(self, of: str, axes: int) -> tuple[str, CType]:
+        """The name of the type of an array, and its kind."""
+        kind = self.declared(CArray(of, axes))
+        return _name(kind), kind
 
     def constant(self, name: str, value: Any) -> Translated:
         """A global of a module."""
@@ -287,6 +287,7 @@ class _Body:
     # Statements
 
     def _block(self, body: Iterable[ast.stmt], depth: int) -> None:
+        ended = set(self._ended)
         for node in body:
             method = getattr(self, f"_do_{type(node).__name__}", None)
             try:
@@ -297,6 +298,7 @@ class _Body:
                 if ", line " in str(error):
                     raise
                 raise DialectError(f"{self._place(node)}: {ast.unparse(node)}: {error}") from None
+        self._ended |= ended  # because a block may not be carried out
 
     def _do(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
@@ -317,13 +319,10 @@ class _Body:
 
     def _do_If(self, node: ast.If, depth: int) -> None:
         self._do(depth, f"if ({self.of(node.test)[0]}) {{")
-        ended = set(self._ended)
         self._block(node.body, depth + 1)
-        ended, self._ended = self._ended, ended
         if node.orelse:
             self._do(depth, "} else {")
             self._block(node.orelse, depth + 1)
-        self._ended |= ended
         self._do(depth, "}")
 
     def _do_While(self, node: ast.While, depth: int) -> None:
@@ -351,15 +350,10 @@ class _Body:
         self._ended.add(i.id)
 
     def _repeat(self, head: str, body: Sequence[ast.stmt], depth: int) -> None:
-        """Write a loop: loops within it may have ended before its statements, which may not be carried out at all."""
-        inner = {
-            n.target.id for x in body for n in ast.walk(x) if isinstance(n, ast.For) and isinstance(n.target, ast.Name)
-        }
+        """Write a loop: loops within it may have ended before its statements."""
         self._do(depth, head)
-        self._ended |= inner
-        ended = set(self._ended)
+        self._ended |= {ast.unparse(n.target) for x in body for n in ast.walk(x) if isinstance(n, ast.For)}
         self._block(body, depth + 1)
-        self._ended |= ended
         self._do(depth, "}")
 
     def _do_AugAssign(self, node: ast.AugAssign, depth: int) -> None:
@@ -383,7 +377,7 @@ class _Body:
             text, kind = self.of(value)
             if not (isinstance(target, ast.Name) and target.id not in self._read):
                 self._store(target, text, kind, depth)
-            elif not _is_pure(value):
+            elif any(isinstance(n, ast.Call) for n in ast.walk(value)):
                 self._do(depth, f"{text};")
             return
         pairs = _paired(target.elts, value.elts)
@@ -503,8 +497,6 @@ class _Body:
             if isinstance(at[0], ast.Constant):
                 return f"{text}.x{at[0].value!r}", "real"
             return f"((const real *)&{text})[{places[0]}]", "real"
-        if kind == "words":
-            return f"{text}[{places[0]}]", "integer"
         if not isinstance(kind, CArray) or len(places) > kind.axes:
             raise DialectError(f"an entry of a {_name(kind)}")
         offset = places[0]
@@ -571,11 +563,6 @@ class _Body:
         return f"{name}({', '.join(text for text, _ in parts)})", kind
 
 
-def _is_pure(node: ast.AST) -> bool:
-    """Whether an expression calls nothing but what makes arrays."""
-    return all(ast.unparse(n.func) in ("array", "integers") for n in ast.walk(node) if isinstance(n, ast.Call))
-
-
 def _returns(body: Sequence[ast.stmt]) -> bool:
     """Whether every path through some statements ends in a return."""
     last = body[-1] if body else None
@@ -605,20 +592,6 @@ def _in_c(text: str, kind: CType, body: "_Body", nodes: Sequence[ast.expr]) -> T
     return text.format(*(body.grouped(node) for node in nodes)), kind
 
 
-def _array_at(of: str, body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
-    """An array at an address, of a given shape."""
-    assert isinstance(nodes[1], ast.Tuple)
-    extents = ", ".join(body.of(n)[0] for n in nodes[1].elts)
-    kind = body.to.declared(CArray(of, len(nodes[1].elts)))
-    return f"MAKE({_name(kind)}){{({of} *){body.grouped(nodes[0])}, {{{extents}}}}}", kind
-
-
-def _kernel_call(name: str, body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
-    """The status of another kernel, from arrays with its context and the addresses of its arrays, and scratch space."""
-    context, arrays, at = (body.of(n)[0] for n in nodes)
-    return f"screwdyn_run_{name}({context}.data, {arrays}.data, {at})", "integer"
-
-
 def _sincos(x: float) -> tuple[float, float]:
     """The sine and cosine of an angle, which is 0 in rows of group joints."""
     if x == 0.0:
@@ -626,13 +599,33 @@ def _sincos(x: float) -> tuple[float, float]:
     return math.sin(x), math.cos(x)
 
 
-_sincos.__module__ = "written"  # part of its name in C, also if this module is run
-
-
 def _sincos_call(body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
     name, kind = body.to.function(_sincos, ("real",))
     return f"{name}({body.of(nodes[0])[0]})", kind
 
+
+def weld(given: CArray, found: CArray) -> None:
+    """``placement.welded`` of a pose, the sixteen entries of a home pose, and the numbers of an inertia."""
+    body = table.load(given, 0, link_steps.RigidInertia, 28)
+    pose, body = placement.welded(table.load(given, 0, link_steps.Pose), _home(given), body)
+    table.store(found, 0, pose)
+    table.store(found, 0, body, 12)
+
+
+def mount(given: CArray, found: CArray) -> None:
+    """``placement.mounted`` of a pose, the sixteen entries of a home pose, and the pose of a joint's first row."""
+    first = table.load(given, 0, link_steps.Pose, 28)
+    table.store(found, 0, placement.mounted(table.load(given, 0, link_steps.Pose), _home(given), first))
+
+
+def _home(A: Any) -> link_steps.Pose:
+    """The pose of which all entries are in columns 12 to 27."""
+    R = A[0, 12], A[0, 13], A[0, 14], A[0, 16], A[0, 17], A[0, 18], A[0, 20], A[0, 21], A[0, 22]
+    return link_steps.Pose(R, (A[0, 15], A[0, 19], A[0, 23]))
+
+
+# Functions of numbers for tuples and arrays of them, which only machine code calls: how many they take and return.
+OF_NUMBERS = {weld: (38, 22), mount: (40, 12)}
 
 # Functions that do the same with every number of a value x. The index of the value, or of its kind, among their
 # arguments; the arguments in C; and what is done with the number {x}, whose place in a row of an array is {at}.
@@ -670,18 +663,10 @@ _KNOWN: dict[Any, Callable[["_Body", Sequence[ast.expr]], Translated]] = {
     link_steps.square_root: partial(_in_c, "root({0})", "real"),
     **{f: partial(_of_each, f.__name__) for f in (table.load, table.store, table.add_to)},
     **{f: partial(_of_each, f.__name__) for f in (link_steps.add, link_steps.subtract, link_steps.scale)},
-    array: partial(_array_at, "real"),
-    integers: partial(_array_at, "integer"),
-    SCOPE["address_of"]: partial(_in_c, "(integer){0}.data", "integer"),
-    **{SCOPE[f"run_{x}"]: partial(_kernel_call, x) for x in KERNELS if not x.startswith(COUPLED)},
 }
 _CONSTANTS: dict[str, Translated] = {
-    "LARGEST": ("SCREWDYN_LARGEST", "real"),
-    "LARGEST_FINITE": ("SCREWDYN_LARGEST_FINITE", "real"),
     "ROUNDING": ("SCREWDYN_ROUNDING", "real"),
     "PICOMETRE_SQUARED": ("SCREWDYN_LEAST_GYRATION", "real"),
-    "REAL": ("((integer)sizeof(real))", "integer"),
-    "INTEGER": ("((integer)sizeof(integer))", "integer"),
 }
 
 # The file
@@ -720,6 +705,37 @@ static ALWAYS real cosine(real x) { return sizeof x == sizeof(float) ? (real)cos
 static ALWAYS real root(real x) { return sizeof x == sizeof(float) ? (real)sqrtf((float)x) : (real)sqrt((double)x); }
 static ALWAYS real absolute(real x) { return x < R(0.0) ? -x : x; }
 static ALWAYS real greater(real a, real b) { return b > a ? b : a; }
+
+/* Whether no number is NaN or larger than a bound. */
+static ALWAYS bool bounded(const real *x, integer n, real largest)
+{
+    bool fits = true;
+    for (integer k = 0; k < n; k++)
+        fits = fits && absolute(x[k]) <= largest;
+    return fits;
+}
+"""
+# Operations on rows of results; a row of code has the operation and the rows of result and operands.
+_PLAY = """
+SCREWDYN_API integer screwdyn_play(words context, words arrays, integer at)
+{
+    const integer states = context[1], *code = (const integer *)arrays[0];
+    (void)at;
+    for (integer i = 0; i < context[0]; i++, code += 4) {
+        const real *x = (const real *)arrays[1] + code[2] * states, *y = (const real *)arrays[1] + code[3] * states;
+        real *out = (real *)arrays[1] + code[1] * states;
+        for (integer s = 0; s < states; s++)
+            switch (code[0]) {
+            case 0: out[s] = x[s] + y[s]; break;
+            case 1: out[s] = x[s] - y[s]; break;
+            case 2: out[s] = x[s] * y[s]; break;
+            case 3: out[s] = x[s] / y[s]; break;
+            case 4: out[s] = sine(x[s]); break;
+            default: out[s] = cosine(x[s]);
+            }
+    }
+    return 0;
+}
 """
 
 
@@ -733,27 +749,26 @@ def text() -> str:
     """The C file."""
     to, rows = Translator(), []
     for name in KERNELS:
-        entry, scope = entry_of(name), {"__name__": "kernels", **SCOPE, **source.functions(name)}
-        for prefix, given, code in (
-            ("screwdyn_run_", ("words", "words", "integer"), source.kernel_text(name)),
-            ("screwdyn_scratch_", ("words",), source.scratch_text(name)),
-        ):
-            made = dict(scope)
-            exec(code, made)
-            to.function(made[code[4 : code.index("(")]], given, prefix + name, code)
+        entry = entry_of(name)
+        to.functions.append("\n".join(map(_wrapped, source.write_kernel(to, name).splitlines())))
         inputs, outputs = (
             [_shape(d) for d in x] for x in ([STATE[x] for x in entry.arguments], [r.shape for r in entry.given])
         )
         numbers = f"{len(inputs)}, {len(outputs)}, {{{', '.join(inputs)}}}, {{{', '.join(outputs)}}}"
         rows.append(f'    {{"{name}", screwdyn_run_{name}, screwdyn_scratch_{name}, {numbers}}},')
-    to.function(play, ("words", "words", "integer"), "screwdyn_play")
     rows.append('    {"play", screwdyn_play, 0, 0, 0, {{0, {0}}}, {{0, {0}}}},')
     for f, sizes in OF_NUMBERS.items():
-        name, _ = to.function(f, ("words", "words", "integer"), f"screwdyn_{f.__name__}")
-        rows.append(f'    {{"{f.__name__}", {name}, 0, 1, 1, {{{{1, {{{sizes[0]}}}}}}}, {{{{1, {{{sizes[1]}}}}}}}}},')
+        called, _ = to.function(f, (CArray("real", 2), CArray("real", 2)))
+        given, found = (f"MAKE(Array2){{(real *)arrays[{k}], {{1, {n}}}}}" for k, n in enumerate(sizes))
+        head = f"SCREWDYN_API integer screwdyn_{f.__name__}(words context, words arrays, integer at)"
+        to.functions.append(
+            f"{head}\n{{\n    (void)context, (void)at;\n    {called}({given}, {found});\n    return 0;\n}}"
+        )
+        shapes = ", ".join(f"{{{{1, {{{n}}}}}}}" for n in sizes)
+        rows.append(f'    {{"{f.__name__}", screwdyn_{f.__name__}, 0, 1, 1, {shapes}}},')
     last = "    {0, 0, 0, 0, 0, {{0, {0}}}, {{0, {0}}}},"
     kernels = "\n".join(["const struct screwdyn_kernel screwdyn_kernels[] = {", *rows, last, "};"])
-    return "\n".join([_HEAD, to.text(), "", kernels, ""])
+    return "\n".join([_HEAD, f"#define WRONG_INPUT ({WRONG_INPUT})\n", to.text(), _PLAY, kernels, ""])
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -762,4 +777,6 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    from screwdyn.backends.kernels import written  # whose name is part of names in C
+
+    written.main(sys.argv[1:])

@@ -28,7 +28,7 @@ from screwdyn.physics.link_steps import (
     pivot_rounding,
     scale,
 )
-from screwdyn.physics.quantities import CATALOGUE, Dimension, Result
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity, Result
 from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.reductions import base_parameters, moved_zeros
 from screwdyn.physics.table import (
@@ -46,7 +46,7 @@ from screwdyn.physics.table import (
 )
 from screwdyn.screws.groups import LENGTH_TOLERANCE
 
-__all__ = ["Scalars", "Subject", "Undetermined", "constants", "dependent_rates", "derivatives", "inputs"]
+__all__ = ["Scalars", "Subject", "Undetermined", "computed", "constants", "dependent_rates", "derivatives", "inputs"]
 __all__ += ["loop_dynamics", "mass_matrix_dot", "open_inertias", "outputs", "record", "regressor"]
 
 Scalars = npt.NDArray[np.object_]
@@ -75,6 +75,7 @@ class Subject(NamedTuple):
     positions: Sequence[Hashable] | None = None
     coordinates: Sequence[Hashable] | None = None
     zeros: Scalars | None = None  # (n,), added to the coordinates of the rows; see :meth:`with_zeros`
+    path: int | None = None  # number of freedoms on the path to the link, if the table has a part of these only
 
     @property
     def nv(self) -> int:
@@ -113,18 +114,22 @@ class Subject(NamedTuple):
         names = self.positions if group == "q" else self.coordinates
         return inputs(tape, group, range(self.nq if group == "q" else self.nv) if names is None else names)
 
-    def rows(self, tape: Tape) -> tuple[Scalars, Scalars]:
+    def rows(self, q: Scalars) -> tuple[Scalars, Scalars]:
         """The table, with the poses of group joints in the homes of their first rows, and the rows' coordinates."""
-        table, x, chart = self.table.copy(), _zeros(len(self.table) - 1), self.chart
-        charting.recentre(self.table, chart.where, chart.groups, self.inputs(tape, "q"), table, x)
-        zeros = 0.0 if self.zeros is None else self.zeros
-        if self.couplings is None:
-            x = x + zeros
-        else:
-            couplings = self.couplings.astype(object)
-            couplings[:, OFFSET] += zeros
+        table, x, chart, couplings = self.table, q.copy(), self.chart, self.couplings
+        if couplings is not None or len(chart.groups):
+            table, x = table.copy(), _zeros(len(table) - 1)
+            charting.recentre(self.table, chart.where, chart.groups, q, table, x)
+        if couplings is not None:
+            couplings = couplings.astype(object)
+            if self.zeros is not None:
+                couplings[:, OFFSET] += self.zeros
             charting.follow(couplings, x)
-        tape.coordinates.update(angle.node for angle in x if isinstance(angle, Recorded))
+        elif self.zeros is not None:
+            x = x + self.zeros
+        for angle in x:
+            if isinstance(angle, Recorded):
+                angle.tape.coordinates.add(angle.node)
         return table, x
 
     def of_rows(self, v: Scalars) -> Scalars:
@@ -152,6 +157,8 @@ class Subject(NamedTuple):
         if isinstance(dimension, int):
             return dimension
         if dimension == "k":
+            if self.path is not None:
+                return self.path
             path = [] if self.places is None else path_of(self.table, int(self.places[0, ROW]))
             freedoms = self.freedoms
             return len(path) if over_rows else len({freedoms[i] for i in path})
@@ -175,22 +182,29 @@ def open_inertias(table: npt.NDArray[np.float64], tape: Tape, which: npt.NDArray
 
 def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
     """The results of a quantity as arrays of scalars on the tape and plain numbers; Undetermined if it has none."""
-    entry, chart, over_rows = CATALOGUE[quantity], subject.chart, partial(subject.size, over_rows=True)
     _assume_unit_quaternions(tape, subject)
+    return computed(CATALOGUE[quantity], subject, partial(subject.inputs, tape))
+
+
+def computed(entry: Quantity, subject: Subject, state: Callable[[str], Scalars]) -> list[Scalars]:
+    """The results of a quantity for the scalars of a state by group; Undetermined if it has none."""
+    chart, over_rows = subject.chart, partial(subject.size, over_rows=True)
     if subject.couplings is not None and entry.coupled is not None:
-        parts = [x for name in entry.coupled.quantities for x in record(tape, name, subject)]
-        parts += [subject.inputs(tape, group) for group in entry.coupled.arguments]
+        quantities = (CATALOGUE.get(name) or INTERNAL[name] for name in entry.coupled.quantities)
+        parts = [x for quantity in quantities for x in computed(quantity, subject, state)]
+        parts += [state(group) for group in entry.coupled.arguments]
+        parts += [_zeros(*map(subject.size, shape)) for shape in entry.coupled.scratch]
         outputs = [_zeros(*map(subject.size, result.shape)) for result in entry.results]
         work = workspace(subject.table, _zeros)._replace(parents=range(-1, subject.nv - 1))
         if failed := entry.coupled.finish(*parts, work, *outputs):
             raise Undetermined(entry.name, failed)
         return outputs
-    state = {group: subject.inputs(tape, group) for group in entry.arguments}
-    state |= {group: _zeros(subject.nv) for group in entry.at_rest}
-    table, state["q"] = subject.rows(tape)
-    state |= {group: subject.of_rows(x) for group, x in state.items() if group in ("qd", "qdd")}
-    if "qdd" in state:
-        charting.drift(chart.terms, state["qd"], state["qdd"])
+    given = {group: state(group) for group in entry.arguments}
+    given |= {group: _zeros(subject.nv) for group in entry.at_rest}
+    table, given["q"] = subject.rows(given["q"])
+    given |= {group: subject.of_rows(x) for group, x in given.items() if group in ("qd", "qdd")}
+    if "qdd" in given:
+        charting.drift(chart.terms, given["qd"], given["qdd"])
     results = {}
     for result in entry.results:  # a recursion fills numbers of shape (1,), and stacks of matrices as one matrix
         *before, last = map(over_rows, result.shape or (1,))
@@ -198,13 +212,13 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
     places = [subject.places] if entry.places else []
     scratch = [tuple(_zeros(*map(over_rows, shape)) for shape in entry.scratch)] if entry.scratch else []
     work = workspace(table, _zeros)
-    if status := entry.recursion(table, *state.values(), *places, *scratch, work, *entry.handed([*results.values()])):
-        raise Undetermined(quantity, status)
+    if status := entry.recursion(table, *given.values(), *places, *scratch, work, *entry.handed([*results.values()])):
+        raise Undetermined(entry.name, status)
     for result in entry.results:
         if result.rate_of:
-            charting.add_drift_of_columns(chart.terms, state["qd"], results[result.rate_of], results[result.name])
+            charting.add_drift_of_columns(chart.terms, given["qd"], results[result.rate_of], results[result.name])
         if result.acceleration:
-            charting.subtract_drift(chart.terms, state["qd"], results[result.name])
+            charting.subtract_drift(chart.terms, given["qd"], results[result.name])
     found = ((result, subject.contracted(result, results[result.name])) for result in entry.given)
     return [x.reshape(tuple(map(subject.size, result.shape))) for result, x in found]
 
@@ -286,7 +300,7 @@ def factors(tape: Tape, subject: Subject) -> LTDL:
     ``recursions.forward_dynamics``: the pivot is compared with a bound of the carried inertia for all angles of the
     joints beyond (:func:`_carried`).
     """
-    table, x = subject.rows(tape)
+    table, x = subject.rows(subject.inputs(tape, "q"))
     coupled = subject.couplings is not None
     above = [list(range(k))[::-1] if coupled else path_of(table, k)[1:] for k in range(subject.nv)]
     (M,) = record(tape, "mass_matrix", subject._replace(table=base_parameters(subject.table)))

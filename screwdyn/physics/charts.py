@@ -220,18 +220,16 @@ def integrate(where: Table, groups: Table, q: Table, v: Table, reached: Table) -
 _ORDINARY = Charts(np.arange(0), np.zeros((0, GROUP), np.int64), np.zeros((0, 4)), np.zeros((0, COUPLING)))
 
 
-def group_charts(former: Charts | None, row: int, position: int, new: Sequence[Placement]) -> Charts | None:
-    """Charts of a former model before the given row and position, followed by those of later links; no couplings."""
+def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Placement]) -> Charts | None:
+    """Charts of a former model before the given row and position, followed by those of later links.
+
+    None if positions are the coordinates of the rows. If joints follow others, all links are new.
+    """
+    coupled = any([at.follows for at in new])
     if former is None:
-        if not any([at.grouped for at in new]):
+        if not coupled and not any([at.grouped for at in new]):
             return None
         former = _ORDINARY._replace(where=np.arange(row))
-    charts = _followed(former, row, position, new)
-    return charts if len(charts.groups) else None
-
-
-def _followed(former: Charts, row: int, position: int, new: Sequence[Placement]) -> Charts:
-    """Charts before the given row and position, followed by those of later links, without couplings."""
     where, groups, terms = former.where[:row], former.groups, former.terms
     if len(groups) and groups[-1, ROW] >= row:  # a group joint has been detached
         groups, terms = groups[groups[:, ROW] < row], terms[terms[:, ROW] < row]
@@ -250,19 +248,16 @@ def _followed(former: Charts, row: int, position: int, new: Sequence[Placement])
             new_terms += [(row + m, row + k, row + l, c) for m, k, l, c in joint.chart.structure_constants]
         row, position = row + len(at.freedoms), position + joint.nq
     if new_where:
-        where = np.concatenate([where, np.array(new_where)])
+        where = np.concatenate([where, new_where])
     if new_groups:
-        groups = np.concatenate([groups, np.array(new_groups)])
-        terms = np.concatenate([terms, np.array(new_terms)])
-    return Charts(where, groups, terms, _ORDINARY.couplings)
+        groups, terms = np.concatenate([groups, new_groups]), np.concatenate([terms, new_terms])
+    if coupled:
+        return Charts(where, groups, terms, _couplings(where, new))
+    return Charts(where, groups, terms, _ORDINARY.couplings) if len(groups) else None
 
 
-def coupled_charts(placements: Mapping[str, Placement]) -> Charts | None:
-    """Charts of all links, with the couplings of all rows if a joint follows another one."""
-    links = tuple(placements.values())
-    if not any(at.follows for at in links):
-        return group_charts(None, 0, 0, links)
-    charts = _followed(_ORDINARY, 0, 0, links)
+def _couplings(where: Array, links: Sequence[Placement]) -> Array:
+    """The couplings of all rows; in ``where``, rows that follow another one get its position."""
     joints = {at.name: at.joint for at in links if at.joint is not None and at.name is not None}
     first: dict[str, int] = {}
     columns: dict[str, int] = {}
@@ -275,9 +270,9 @@ def coupled_charts(placements: Mapping[str, Placement]) -> Charts | None:
     for name, joint in joints.items():
         leader, ratio, offset = follows.get(name, (name, 1.0, 0.0))
         if joint.mimic is not None:
-            charts.where[first[name]] = charts.where[first[leader]]
+            where[first[name]] = where[first[leader]]
         couplings += [[columns[x], ratio, offset] for x in joints[leader].freedom_names(leader)]
-    return charts._replace(couplings=expressions.array(couplings))
+    return expressions.array(couplings)
 
 
 _ANYWHERE = (-np.pi, np.pi)

@@ -25,8 +25,7 @@ from screwdyn.physics.charts import (
     RATIO,
     Charts,
     ConfigurationSpace,
-    coupled_charts,
-    group_charts,
+    charts_of,
 )
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.placement import NOTHING, Placement, place
@@ -64,7 +63,10 @@ class Model:
     def __init__(self, topology: Topology, former: Self | None = None) -> None:
         self.topology, self.coupled = topology, topology.coupled
         self.nodes = tuple(topology.attachments.values())
-        self._make(former, None if former is None or former.entries.dtype.hasobject else former)
+        if former is None or former.entries.dtype.hasobject:
+            self._make(former, 0)
+        else:
+            self._make(former, [*map(operator.is_, self.nodes, former.nodes), False].index(False))
         self.nv = len(self.index) - 1
         if self.coupled:
             self.nv -= sum([at.follows for at in self.placements.values()])
@@ -79,12 +81,12 @@ class Model:
         """Number of the revision of the tree."""
         return self.topology.revision
 
-    def _make(self, former: Self | None, kept: Self | None) -> None:
-        """Make all rows, but those of links before the first one that has changed since a model without expressions."""
-        self.placements, self.index, self.nq, common = {}, {None: -1}, 0, 0
+    def _make(self, former: Self | None, common: int) -> None:
+        """Make all rows but those of the first ``common`` links, which a former model without expressions has alike."""
+        self.placements, self.index, self.nq = {}, {None: -1}, 0
+        kept = former if common else None
         lighter: set[str | None] = set()  # freedoms that carry other bodies than before
         if kept is not None:
-            common = [*map(operator.is_, self.nodes, kept.nodes), False].index(False)
             self.placements, self.index, self.nq = kept.placements.copy(), kept.index.copy(), kept.nq
             for _ in kept.nodes[common:]:
                 _, at = self.placements.popitem()
@@ -94,47 +96,48 @@ class Model:
                 if not at.freedoms:
                     lighter.add(at.coordinate)
             lighter &= self.index.keys()
-        n, position = len(self.index) - 1, self.nq
+        n, position, rows = len(self.index) - 1, self.nq, []
         again = [at for at in self.placements.values() if at.coordinate in lighter] if lighter else []
         new = [self._place(node, former) for node in self.nodes[common:]]
-        rows: list[list[Any]] = []
         for at in new:
-            rows += at.rows(len(self.index) - 1, self.index[at.parent])
-            for name in at.names:
-                self.index[name] = len(self.index) - 1
-            self.nq += at.nq
-        numbers: Any = rows if kept is not None else np.array(rows).reshape(-1, COLUMNS)
-        welded, gravity = [at for at in new if not at.freedoms], self.topology.gravity
+            if at.freedoms:
+                rows += at.rows(len(self.index) - 1, self.index[at.parent])
+                for name in at.names:
+                    self.index[name] = len(self.index) - 1
+                self.nq += at.nq
+        welded = [at for at in (*again, *new) if not at.freedoms and at.body is not NOTHING]
+        kind: Any = np.float64
+        if expressions.possible():
+            given = self.gravity, rows, *[at.body for at in welded]
+            kind = object if any([np.array(numbers).dtype.hasobject for numbers in given]) else np.float64
         if kept is None:
-            bodies = [np.array(at.body) for at in welded]
-            kind = object if any(a.dtype.hasobject for a in (numbers, gravity, *bodies)) else np.float64
-            entries = np.full((len(rows) + 1, COLUMNS), 0.0, dtype=kind)
-            entries[-1, :3], entries[-1, FIRST] = gravity, -1.0
+            entries = np.full((len(rows) + 1, COLUMNS), 0.0, kind)
+            entries[-1, FIRST] = -1.0
+        elif kind is object:
+            return self._make(former, 0)
+        elif n + len(rows) + 1 == len(kept.entries):
+            entries = kept.entries.copy()
         else:
             entries = np.empty((n + len(rows) + 1, COLUMNS))
             entries[:n], entries[-1] = kept.entries[:n], kept.entries[-1]
-        try:  # expressions cannot be stored as floats
-            if kept is not None and gravity is not kept.topology.gravity:
-                entries[-1, :3] = gravity
-            if rows:
-                entries[n:-1] = numbers
-            for coordinate in lighter:
-                entries[self.index[coordinate], MASS:PARENT] = 0.0
-            for at in (*again, *welded):
-                body = entries[self.index[at.coordinate], MASS:PARENT]
-                if at.freedoms:
-                    body[:] = at.body
-                elif at.body is not NOTHING:
-                    body += np.array(at.body, dtype=entries.dtype)
-        except TypeError:
-            return self._make(former, None)
+        if rows:
+            entries[n:-1] = rows
+        if kept is None or self.gravity is not kept.gravity:
+            entries[-1, :3] = self.gravity
+        for coordinate in lighter:
+            entries[self.index[coordinate], MASS:PARENT] = 0.0
+        for at in again:
+            if at.freedoms:
+                entries[self.index[at.coordinate], MASS:PARENT] = at.body
+        for at in welded:
+            entries[self.index[at.coordinate], MASS:PARENT] += at.body
         entries.setflags(write=False)
         self.entries = entries
         if kept is None or kept.coupled or self.coupled:
-            self.charts = coupled_charts(self.placements)
+            self.charts = charts_of(None, 0, 0, tuple(self.placements.values()))
         else:
-            self.charts = group_charts(kept.charts, n, position, new)
-        if self.charts is None and not entries.dtype.hasobject:
+            self.charts = charts_of(kept.charts, n, position, new)
+        if self.charts is None and kind is np.float64:
             self.__dict__["table"] = entries  # without the lock of a cached property
         return None
 

@@ -15,7 +15,7 @@ from screwdyn.forms.numbers import Numbers
 from screwdyn.physics import placement
 from screwdyn.physics.model import Model
 from screwdyn.physics.recursions import whole_tree
-from screwdyn.physics.table import workspace
+from screwdyn.physics.table import MASS, workspace
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 POLES = {"turn": sd.revolute, "slide": sd.prismatic, "screw": lambda axis, **at: sd.helical(axis, 0.3, **at)}
@@ -283,6 +283,14 @@ def test_machine_code_places_links_with_the_bits_of_python(seed, monkeypatch):
     plain = Model(tree.topology)
     assert compiled.entries.tobytes() == plain.entries.tobytes()
     assert [repr(at[:5]) for at in compiled.placements.values()] == [repr(at[:5]) for at in plain.placements.values()]
+
+
+def test_exact_numbers_stay_exact_in_a_snapshot_made_from_a_former_one():
+    tree = sd.robots.two_link()
+    former = tree.model
+    tree.attach(sd.Inertia.point(1.0), to="link2", at=(sp.sqrt(2), 0, 0))
+    for model in (Model(tree.topology, former), Model(tree.topology)):
+        assert model.entries[1, MASS + 1] == sp.sqrt(2) + 1.5
 
 
 def assert_same_snapshot(one, two):

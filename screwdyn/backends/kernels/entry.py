@@ -113,7 +113,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         if chart is not None:
             copied, kinds = table.copy(), (np.int64, np.int64, np.float64, np.float64)
             # Kernels read memory as it is: any other type would be read wrong.
-            chart = charts.Charts(*(x.astype(kind, order="C") for x, kind in zip(chart, kinds, strict=True)))
+            chart = charts.Charts(*(np.asarray(x, kind, order="C") for x, kind in zip(chart, kinds, strict=True)))
             self._kept += [copied, *chart]
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
             of_where, of_groups, of_terms, _ = map(address, chart)

@@ -23,7 +23,7 @@ from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State, check_state
+from screwdyn.physics.state import State, check_current, check_state
 
 __all__ = [
     "Change",
@@ -59,7 +59,7 @@ def seconds(what: str, value: object, *, positive: bool = False) -> float:
     ScrewdynError
         If it is not a finite number >= 0, or > 0 if ``positive``.
     """
-    number = float(value) if isinstance(value, Real) else math.nan
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
         least = "> 0" if positive else ">= 0"
         raise ScrewdynError(f"{what} must be a finite number of seconds {least}; got {value!r}")
@@ -114,8 +114,9 @@ class Scheduled(ABC, Generic[Outcome]):
 
         Errors as for the method of :class:`KinematicTree` that makes this change.
         """
-        check_state(state, tree)
-        tree.kinetic_energy(state.q, state.qd)  # raises an error for rates that are too large
+        check_current(state, tree)
+        if not isinstance(tree.kinetic_energy(state.q, state.qd), float):  # an error for rates that are too large
+            check_state(state, tree)
         with tree.transaction():
             return self.enact(tree, state)
 

@@ -175,15 +175,14 @@ class Grasp(Scheduled[GraspEvent]):
             home, first = new.home, started(new, None if hanging else start)
         if inner is not None:
             check_state(inner, body if isinstance(body, Robot) else tree.copy().detach(handle.name), "payload")
-        own = len(state.q) + joint.nq, len(state.qd) + joint.nv
-        q = np.concatenate([state.q, first, tree.topology.neutral[own[0] :] if inner is None else inner.q])
-        qd = np.zeros(tree.nv)
-        qd[: len(state.qd)] = state.qd
-        qd[own[1] :] = 0.0 if inner is None else inner.qd
+        elif isinstance(body, Robot):
+            inner = State(body)
+        own_q, own_qd = (inner.q, inner.qd) if inner else ((), ())
+        q, qd = np.concatenate([state.q, first, own_q]), np.concatenate([state.qd, np.zeros(joint.nv), own_qd])
         if hanging:
-            q = _hung(tree, q, handle.name, new.coordinates, own[1])
-            first = q[len(state.q) : own[0]]
-        T = home @ pose_at(joint, first)
+            q = _hung(tree, q, handle.name, new.coordinates, len(state.qd) + joint.nv)
+            first, own_q = np.split(q[len(state.q) :], [joint.nq])
+        T = home @ pose_at(joint, first) if joint.nv else home
         carried = screw.twist_in(T, rates)
         V = payload_twist(twist, carried)
         impact = law.struck(tree, q, qd, handle.name, V - carried)
@@ -195,7 +194,7 @@ class Grasp(Scheduled[GraspEvent]):
             kinetic_energy_brought=impact.energy_before + motor,
             impulse=impact.wrench,
             handle=handle,
-            _payload=partial(_alone, tree.copy(), handle.name, hand @ T, V, q[own[0] :], qd[own[1] :]),
+            _payload=partial(_alone, tree.copy(), handle.name, hand, T, V, *map(np.array, (own_q, own_qd))),
         )
 
     def _again(self, tree: Robot, state: State, root: str) -> GraspEvent:
@@ -354,9 +353,9 @@ def _hung(tree: Robot, q: Array, root: str, own: Sequence[str], first: int) -> A
     return q
 
 
-def _alone(tree: Robot, root: str, pose: Array, twist: Array, q: Array, qd: Array) -> FreeBody:
-    """The payload of a tree that has grasped it, as it was before."""
-    alone = tree.copy().detach(root)
+def _alone(tree: Robot, root: str, hand: Array, T: Array, twist: Array, q: Array, qd: Array) -> FreeBody:
+    """The payload of a tree that has grasped it, as it was before: with the pose T in the hand, and a twist."""
+    alone, pose = tree.copy().detach(root), hand @ T
     alone.gravity = pose[:3, :3].T @ tree.gravity
     return FreeBody(alone, pose, twist, State(alone, q, qd))
 

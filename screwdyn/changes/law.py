@@ -12,7 +12,9 @@ M_i (J_i δ − s_i) are the impulses.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+import itertools
+from collections.abc import Callable
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import Joint, free
 from screwdyn.physics.closure import TOLERANCE, Closure
 from screwdyn.physics.model import Model, Robot
+from screwdyn.physics.placement import NOTHING
 from screwdyn.physics.table import MASS, PARENT, PLACE
 from screwdyn.screws import screw
 
@@ -67,14 +70,13 @@ def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> Impact:
     a body is negative for some motion.
     """
     model, at = tree.model, tree.model.placements[root]
-    parts, pose = _parts(model, root), at.pose
-    check_bodies(model, range(model.nv), None if at.freedoms else parts, root if slip.any() else "")
-    momentum, of_root = tree._slip_momentum(parts), np.array([[*pose.R, *pose.p, *slip.tolist()]])
+    parts = _parts(model, root)
+    check_bodies(model, None, None if at.freedoms else parts, root if slip.any() else "")
+    momentum, of_root = tree._slip_momentum(parts), np.array([[*at.pose.R, *at.pose.p, *slip.tolist()]])
     change, _ = settled(tree, q, qd, lambda change: momentum(q, change, of_root)[0])
-    _, wrench, (_, lost) = momentum(q, change, of_root)
-    of_root[0, 12:] *= -1
-    _, _, (before, _) = momentum(q, qd, of_root)
-    return Impact(change, wrench, float(lost), float(before))
+    _, wrench, energies = momentum(q, change, of_root)
+    _, _, before = momentum(q, -qd, of_root)  # of what slips, at − V − s
+    return Impact(change, wrench, float(energies[1]), float(before[0]))
 
 
 def settled(tree: Robot, q: Array, qd: Array, left: Callable[[Array], Array]) -> tuple[Array, Array]:
@@ -84,11 +86,11 @@ def settled(tree: Robot, q: Array, qd: Array, left: Callable[[Array], Array]) ->
     that is rounding: twice as a rule, more often if light bodies are next to heavy ones, whose digits the first result
     does not have. SingularAttachmentError if a joint of the tree feels no inertia; LoopError if a loop is open.
     """
-    change, multipliers = np.zeros(tree.nv), np.zeros(0)
+    change, multipliers = np.zeros(len(qd)), np.zeros(0)
     for _ in range(_MOST_STEPS):
-        step = tree.impulse_response(q, -left(change))
-        change = change + step
-        if step @ step <= _ROUNDING * (change @ change):
+        step = tree.impulse_response(q, left(change))
+        change = change - step
+        if step.dot(step) <= _ROUNDING * change.dot(change):
             break
     if tree.topology.loops:
         closure = Closure(tree, tree.model)
@@ -144,15 +146,15 @@ def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None
     return 0.5 * energy
 
 
-def check_bodies(model: Model, moving: Iterable[int], parts: Array | None = None, slips: str = "") -> None:
+def check_bodies(model: Model, moving: Array | None = None, parts: Array | None = None, slips: str = "") -> None:
     """Raise InertiaError if welded links that move in an impact have a negative kinetic energy in some motion.
 
-    ``moving`` are the freedoms that do. The bodies of a row are those of the first of the :func:`_parts`, if given, of
-    which some belong to a link that ``slips``.
+    ``moving`` tells which freedoms do, by default all. The bodies of a row are those of the first of the
+    :func:`_parts`, if given, of which some belong to a link that ``slips``.
     """
     if not any([at.link.inertia is not None and at.link.inertia.is_effective for at in model.placements.values()]):
         return
-    moved = {model.coordinates[k] for k in moving}
+    moved = {*model.coordinates} if moving is None else {*itertools.compress(model.coordinates, moving)}
     first = {model.index[at.coordinate]: name for name, at in reversed(model.placements.items())}
     bodies = {name: model.table[row, MASS:PARENT] for row, name in first.items() if row >= 0}
     bodies = {name: body for name, body in bodies.items() if moved.intersection(model.path(name))}
@@ -177,18 +179,17 @@ def _parts(model: Model, root: str) -> Array:
 
     That of the link comes first; only its row may also carry bodies of others, which do not slip.
     """
-    beyond, placements = model.subtree(root), model.placements
+    (_, *beyond), placements, table = model.subtree(root), model.placements, model.table
     at = placements[root]
-    row, rows = model.index[at.coordinate], [model.index[name] for x in beyond[1:] for name in placements[x].names]
+    row, rows = model.index[at.coordinate], [model.index[name] for x in beyond for name in placements[x].names]
     parts = np.zeros((1 + len(rows), PLACE))
-    parts[0, 0], parts[1:, 0] = row, rows
-    parts[1:, 1:11] = model.table[rows, MASS:PARENT]
-    if at.freedoms:
-        parts[0, 1:11] = model.table[row, MASS:PARENT]
-        return parts
-    inside = {*beyond}
-    for name, other in placements.items():
-        if other.coordinate == at.coordinate:
-            first = 1 if name in inside else 11
-            parts[0, first : first + 10] += other.body
+    parts[0, :11] = row, *table[row, MASS:PARENT]
+    if not at.freedoms:
+        inside, both = {root, *beyond}, {True: NOTHING, False: NOTHING}
+        for name, other in placements.items():
+            if other.coordinate == at.coordinate and other.body is not NOTHING:
+                both[name in inside] = tuple(map(add, both[name in inside], other.body))
+        parts[0, 1:21] = *both[True], *both[False]
+    for k, part in zip(rows, parts[1:], strict=True):
+        part[0], part[1:11] = k, table[k, MASS:PARENT]
     return parts

@@ -55,21 +55,19 @@ class Lock(Scheduled[LockEvent]):
     def enact(self, tree: Robot, state: State) -> LockEvent:
         """What slips are the freedoms of the joint, in the tree before, in which all that follow it still move."""
         at, before = tree.topology.carrying(self.joint), tree.copy()
-        names, coordinates = at.joint.position_names(at.name), before.coordinates
-        positions = [before.positions.index(name) for name in names]
-        own = [coordinates.index(name) for name in at.coordinates]
+        stays_q, stays = np.ones(len(state.q), dtype=bool), np.ones(len(state.qd), dtype=bool)
+        positions = [before.positions.index(name) for name in at.joint.position_names(at.name)]
+        own = [before.coordinates.index(name) for name in at.coordinates]
+        stays_q[positions] = stays[own] = False
         tree.topology = surgery.lock(tree.topology, self.joint, state.q[positions])
-        stays = np.ones(len(coordinates), dtype=bool)
-        stays[own] = False
-        q, qd = np.delete(state.q, positions), state.qd[stays]
+        q, qd = state.q[stays_q], state.qd[stays]
         jump = np.where(stays, 0.0, -state.qd)
+        law.check_bodies(before.model, stays | (jump != 0))
 
         def momentum(change: Array) -> Array:
             jump[stays] = change
             return before.joint_momentum(state.q, jump)
 
-        moving = np.flatnonzero(stays | (jump != 0))
-        law.check_bodies(before.model, moving)
         change, multipliers = law.settled(tree, q, qd, lambda change: momentum(change)[stays])
         impulse = momentum(change)[own]
         if before.loops:

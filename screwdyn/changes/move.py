@@ -193,6 +193,8 @@ def started(new: Attachment, start: Start | None) -> Array:
     joint, names = new.joint, new.joint.position_names(new.name)
     if start is None:
         return np.array(joint.neutral)
+    if isinstance(start, bool | np.bool_):
+        raise ShapeError(f"start must be positions of the new joint, or a mapping from position to number; got {start}")
     if isinstance(start, Mapping):
         unknown = [name for name in start if name not in names]
         if unknown:

@@ -13,7 +13,7 @@ from screwdyn.changes.change import Change, Scheduled
 from screwdyn.changes.grasp import FreeBody, freed
 from screwdyn.changes.move import require_independent, require_unfollowed
 from screwdyn.changes.reroot import rehung
-from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.link import Loop
 from screwdyn.mechanism.structure import Handle
@@ -80,7 +80,10 @@ class Release(Scheduled[ReleaseEvent]):
         if into_world:
             require_unfollowed(tree, at)
             world = released().world()
-            world.impulse_response(world.model.configurations.neutral, np.zeros(world.nv))
+            try:
+                world.impulse_response(world.model.configurations.neutral, np.zeros(world.nv))
+            except SingularAttachmentError as error:  # of the joint that it will have
+                raise SingularAttachmentError(str(error).replace(f"{world.base}[", f"{root}[")) from None
             after = _flying(tree, state, root)
         elif bridges:
             require_independent(tree, bridges[0].joint, at)

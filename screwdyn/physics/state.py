@@ -14,7 +14,7 @@ from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.topology import Topology, leaders
 from screwdyn.physics.model import Robot
 
-__all__ = ["State", "by_name", "check_state", "no_coordinate"]
+__all__ = ["State", "by_name", "check_current", "check_state", "no_coordinate"]
 
 
 class State:
@@ -33,8 +33,6 @@ class State:
     ----------
     tree : KinematicTree
         In the states of a run, a copy of the tree as it was at that time, which each state has for itself.
-    coordinates, positions : tuple of str
-        The names of rates and positions when the state was made.
     topology : Topology
         The structure of the tree when the state was made.
 
@@ -55,7 +53,7 @@ class State:
     0.2
     """
 
-    __slots__ = ("_own", "_tree", "coordinates", "positions", "q", "qd", "topology")
+    __slots__ = ("_own", "_tree", "q", "qd", "topology")
 
     def __init__(
         self,
@@ -89,9 +87,18 @@ class State:
 
     def _fill(self, tree: Robot, topology: Topology, q: Array, qd: Array) -> None:
         self._tree, self._own, self.topology = tree, True, topology
-        self.coordinates, self.positions = topology.coordinates, topology.positions
         self.q: Array = q.copy()
         self.qd: Array = qd.copy()
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The names of rates when the state was made."""
+        return self.topology.coordinates
+
+    @property
+    def positions(self) -> tuple[str, ...]:
+        """The names of positions when the state was made."""
+        return self.topology.positions
 
     @property
     def tree(self) -> Robot:
@@ -204,10 +211,11 @@ class State:
     def part(self, tree: Robot) -> State:
         """The state of a tree that has some of the joints, with the same values; UnknownNameError for other joints."""
         _check_tree(tree, "the argument of part")
-        own, rates = dict(zip(self.positions, self.q, strict=True)), dict(zip(self.coordinates, self.qd, strict=True))
-        if not own.keys() >= {*tree.positions}:
-            raise no_coordinate(next(name for name in tree.positions if name not in own), own, self.topology)
-        q, qd = [own[name] for name in tree.positions], [rates[name] for name in tree.coordinates]
+        own, rates = self.to_dict().values()
+        try:
+            q, qd = [own[name] for name in tree.positions], [rates[name] for name in tree.coordinates]
+        except KeyError as missing:
+            raise no_coordinate(missing.args[0], own, self.topology) from None
         return State.of(tree, np.array(q, dtype=float), np.array(qd, dtype=float))
 
     def _index(self, name: str, names: tuple[str, ...]) -> int:
@@ -292,6 +300,14 @@ def no_coordinate(name: object, known: Iterable[str], *topologies: Topology) -> 
 
 
 def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
+    """Check that a state belongs to the present tree, as :func:`check_current` does, and its numbers; ShapeError."""
+    check_current(state, tree, whose)
+    _, batch = tree.model.flat(q=state.q, qd=state.qd)
+    if batch:
+        raise ShapeError(f"a State is one configuration; got a batch of shape {batch}")
+
+
+def check_current(state: State, tree: Robot, whose: str = "tree") -> None:
     """Check that a state belongs to the present tree: ShapeError for no state, StaleHandleError for that of another.
 
     It is another tree if it has other coordinates, or a joint of the same name has other screws or has been given
@@ -299,15 +315,8 @@ def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
     """
     if not isinstance(state, State):
         raise ShapeError(f"the state of the {whose} must be a State(tree, q, qd); got {type(state).__name__}")
-    if state.topology is not tree.topology:
-        _check_current(state, tree, whose)
-    _, batch = tree.model.flat(q=state.q, qd=state.qd)
-    if batch:
-        raise ShapeError(f"a State is one configuration; got a batch of shape {batch}")
-
-
-def _check_current(state: State, tree: Robot, whose: str) -> None:
-    """Raise StaleHandleError if a state of another structure does not fit the present one of the tree."""
+    if state.topology is tree.topology:
+        return
     if state.coordinates != tree.coordinates:
         raise StaleHandleError(
             f"this state is over ({', '.join(state.coordinates)}), but the {whose} now has "

@@ -235,8 +235,8 @@ def Ad(T: ArrayLike) -> Array:
 
 def twist_in(T: Array, V: Array) -> Array:
     """Ad(T)⁻¹ V, [Rᵀ ω; Rᵀ (v + ω × p)]: a twist in a frame of pose T, of arrays that have been checked."""
-    (w, v), R, p = V.reshape(2, 3), T[:3, :3], T[:3, 3]
-    return np.concatenate([w @ R, (v + cross(w, p)) @ R])
+    (x, y, z, a, b, c), (d, e, f) = V.tolist(), T[:3, 3].tolist()
+    return (np.array([[x, y, z], [a + y * f - z * e, b + z * d - x * f, c + x * e - y * d]]) @ T[:3, :3]).ravel()
 
 
 def ad(V: ArrayLike) -> Array:

@@ -107,8 +107,9 @@ def test_every_event_needs_a_time_or_a_condition(make):
     tree = sd.robots.two_link()
     with pytest.raises(sd.ScrewdynError, match="needs either time= or when= in a run"):
         sd.simulate(tree, sd.State(tree), 0.1, events=[make()])
-    with pytest.raises(sd.ScrewdynError, match="must be a finite number of seconds"):
-        make(time=-1.0)
+    for time in (-1.0, True):
+        with pytest.raises(sd.ScrewdynError, match="must be a finite number of seconds"):
+            make(time=time)
 
 
 def test_a_grasp_of_a_body_that_brings_its_motion_needs_no_twist():
@@ -127,3 +128,12 @@ def test_an_event_on_a_condition_does_not_happen_before_it_holds(at):
     events = [sd.Lock("elbow", time=at), sd.Lock("shoulder", when=lambda t, s: t >= at)]
     run = sd.simulate(tree, sd.State(tree, [0, 0], [1, 0]), 0.04, step=0.01, events=events)
     assert [(event.link, event.t) for event in run.events] == [("link2", at), ("link1", at)]
+
+
+def test_a_truth_value_is_no_position():
+    tree = sd.robots.two_link()
+    pin = sd.revolute("y", passive=True)
+    with pytest.raises(sd.ShapeError, match="start must be positions of the new joint"):
+        tree.grasp(
+            sd.State(tree), sd.Inertia.point(1.0, (0.1, 0, 0)), to="link2", joint=pin, twist="at_rest", start=True
+        )

@@ -650,7 +650,7 @@ def test_a_massless_frame_cannot_fly():
     tree = sd.robots.pelican()
     tree.attach(sd.Link("frame"), "link2")
     before = tree.topology
-    with pytest.raises(sd.SingularAttachmentError, match="frame"):
+    with pytest.raises(sd.SingularAttachmentError, match=r"nothing beyond joint 'frame\[v.\]' resists its motion"):
         tree.release(sd.State(tree), "frame", into_world=True)
     assert tree.topology is before
 

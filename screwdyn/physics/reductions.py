@@ -13,25 +13,12 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
-from screwdyn.physics import link_steps
+from screwdyn.physics import link_steps as steps
+from screwdyn.physics import table as rows
 from screwdyn.physics.charts import follow, recentre
-from screwdyn.physics.link_steps import JointScrew, Matrix, Pose, RigidInertia, Scalar, Vector
+from screwdyn.physics.link_steps import ZERO, JointScrew, Matrix, Pose, RigidInertia, Scalar, Vector
 from screwdyn.physics.placement import Placement, squared
-from screwdyn.physics.table import (
-    ARMATURE,
-    INERTIA,
-    MASS,
-    PARENT,
-    SLIDE,
-    TURN,
-    Table,
-    body,
-    grouped_rows,
-    home,
-    integers_of,
-    joint_screw,
-    parent,
-)
+from screwdyn.physics.table import ARMATURE, INERTIA, MASS, PARENT, SLIDE, TURN, Table, body, home, joint_screw, parent
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -52,70 +39,52 @@ _NONE = np.zeros((6, 0))
 def base_parameters(table: Table) -> Table:
     """The table with base parameters in place of the inertial numbers; the numbers that are not needed are zero.
 
-    Inertia that has no momentum along a joint's screw and is constant in the parent's frame for all positions of the
-    joint can be added to the parent. Behind a revolute joint these are the mass, the first moment along the axis and
-    equal moments about the two perpendicular axes; behind a prismatic joint, all moments. The remaining numbers are
-    base inertial parameters in the sense of M. Gautier and W. Khalil, "Direct calculation of minimum set of inertial
-    parameters of serial robots", IEEE Trans. Robotics and Automation 6(3), 1990. The further reductions for parallel
-    axes and for the direction of gravity are not made.
-
-    M, C, g, inverse and forward dynamics are the same up to rounding. Masses of links are not, nor are centres of mass,
-    momenta, energies and internal wrenches: the catalogue states for each quantity whether it may be computed from base
-    parameters. Rows of group joints keep their inertia, because their charts are re-centred. The table is of floats or
-    of traced scalars.
+    M. Gautier and W. Khalil, "Direct calculation of minimum set of inertial parameters of serial robots", IEEE Trans.
+    Robotics and Automation 6(3), 1990. Further reductions for parallel axes and for the direction of gravity are not
+    made. Rows of group joints keep their inertia, because their charts are re-centred. The table is of floats or of
+    traced scalars.
     """
     table = table.copy()
     n = len(table) - 1
-    grouped = grouped_rows(table)
+    grouped = rows.grouped_rows(table)
     for i in range(n - 1, -1, -1):
         if i in grouped:
             continue
-        (m, (hx, hy, hz), I), S = body(table, i), joint_screw(table, i)
-        across = I[3]
-        moved_I = (across, 0.0, 0.0, across, 0.0, 0.0) if S.turn else I
-        moved_m, moved_h = (0.0, 0.0) if S.slide else (m, hz)
-        table[i, MASS:PARENT] = [
-            m - moved_m,
-            hx,
-            hy,
-            hz - moved_h,
-            *(x - moved for x, moved in zip(I, moved_I, strict=True)),
-        ]
-        k = parent(table, i)
-        if k >= 0:
-            m, h, I = link_steps.inertia_to_parent(home(table, i), RigidInertia(moved_m, (0.0, 0.0, moved_h), moved_I))
-            table[k, MASS:PARENT] += [m, *h, *I]
+        (m, (_, _, hz), I), S = body(table, i), joint_screw(table, i)
+        constant = (I[3], 0.0, 0.0, I[3], 0.0, 0.0) if S.turn else I
+        moved = RigidInertia(0.0, ZERO, constant) if S.slide else RigidInertia(m, (0.0, 0.0, hz), constant)
+        table[i, MASS:PARENT] -= [moved.m, *moved.h, *moved.I]
+        if (k := parent(table, i)) >= 0:
+            rows.add_to(table, k, steps.inertia_to_parent(home(table, i), moved), MASS)
     return table
 
 
 def aligned_frames(table: Table) -> Table:
-    """The table with frames in which more entries of poses are zero; the dynamics in joint space are the same.
+    """The table with frames turned about joints' axes, so that more entries of poses are zero.
 
-    A row's frame may be turned about the axis of its joint, because this turn commutes with the motion of the joint.
-    It is turned where an axis of a joint beyond becomes a coordinate axis and no other one ceases to be one. The frames
-    of group joints remain, because charts are given in them, and those of parallel axes, so that angles can be added.
-    The table is of Python floats, except that inertias may be traced scalars.
+    No entry that was zero ceases to be. The frames of group joints remain, because charts are given in them, and those
+    of parallel axes, so that angles can be added. The table is of floats, except for inertias.
     """
     table = table.copy()
     n = len(table) - 1
     beyond: list[list[int]] = [[] for _ in range(n + 1)]
     for i in range(n):
         beyond[parent(table, i)].append(i)
-    grouped = grouped_rows(table)
+    grouped = rows.grouped_rows(table)
     for i in range(n):
         own = [home(table, i).R] if parent(table, i) >= 0 else []
-        parallel = any(R[2] == R[5] == 0 for R in own + [home(table, k).R for k in beyond[i]])
-        kept = parallel or i in grouped
-        turn = None if kept else _turn([home(table, k).R for k in beyond[i]])
+        axes = [home(table, k).R for k in beyond[i]]
+        parallel = any(R[2] == R[5] == 0 for R in own + axes)
+        turn = None if parallel or i in grouped else _turn(axes)
         if turn is not None:
-            table[i, :9] = squared(link_steps.multiply(home(table, i).R, turn))
-            m, h, I = link_steps.inertia_to_parent(Pose(link_steps.transpose(turn), (0.0, 0.0, 0.0)), body(table, i))
-            table[i, MASS:PARENT] = [m, *h, *I]
+            back = steps.transpose(turn)
+            table[i, :9] = squared(steps.multiply(home(table, i).R, turn))
+            rows.store(table, i, steps.inertia_to_parent(Pose(back, ZERO), body(table, i)), MASS)
             for k in beyond[i]:
                 R, p = home(table, k)
-                size = max(map(abs, p))
-                turned = [x if abs(x) > _ROUNDING * size else 0.0 for x in link_steps.rotate_back(turn, p)]
-                table[k, :12] = [*squared(link_steps.multiply(link_steps.transpose(turn), R)), *turned]
+                least = _ROUNDING * max(map(abs, p))
+                turned = [x if abs(x) > least else 0.0 for x in steps.rotate(back, p)]
+                table[k, :12] = [*squared(steps.multiply(back, R)), *turned]
     return table
 
 
@@ -135,18 +104,14 @@ def _turn(beyond: list[Matrix]) -> Matrix | None:
 def moved_zeros(table: Table) -> tuple[Table, Table]:
     """The table with homes T exp(−Ŝ c) that have more zeros, and the constants c, which are added to the coordinates.
 
-    A turn about a joint's axis, or a slide along it, that is part of its home is the same as a constant that is added
-    to its coordinate: T exp(Ŝ c) exp(Ŝ q) = T exp(Ŝ (q + c)). The sum has the rounding of q.
-
     After a turn, a unit vector of the parent's frame is as near as possible to one of the joint's: no angle remains in
     the home of a parallel axis, one in that of an axis in a coordinate plane. A slide moves the origin to the parent's,
     or to an axis of the parent's frame, if the joint's axis meets it. Homes in which nothing is gained remain, and so
-    do those of group joints, because charts are given at them. The table is of Python floats, except that inertias may
-    be traced scalars; or of expressions, where angles must occur as such.
+    do those of group joints. The table is of floats, except for inertias, or of expressions.
     """
     table = table.copy()
     n = len(table) - 1
-    grouped = grouped_rows(table)
+    grouped = rows.grouped_rows(table)
     constants = np.full(n, 0.0, dtype=object)
     for i in range(n):
         if i not in grouped:
@@ -169,7 +134,7 @@ def _moved(T: Pose, S: JointScrew) -> tuple[Scalar, Pose]:
     else:
         c, R = _turned(T.R)
         choices = [(c + k * math.pi / 2, _quarter_turns(R, -k)) for k in range(-4, 5)]
-    homes = [(c, Pose(R, _less(T.p, link_steps.scale(S.slide * c, axis)))) for c, R in choices]
+    homes = [(c, Pose(R, _less(T.p, steps.scale(S.slide * c, axis)))) for c, R in choices]
     # A zero is worth the addition of c, and none is worth a longer way.
     return min(homes, key=lambda choice: ((choice[0] != 0) - choice[1].p.count(0), abs(choice[0])))
 
@@ -188,10 +153,10 @@ def _turned(R: Matrix) -> tuple[Scalar, Matrix]:
     c, quarters = found
     # y is a unit vector of the parent's frame if that is perpendicular to the axis, or else as near to one as possible.
     unit = (int(k == 0), int(k == 1), int(k == 2))
-    x, y = link_steps.cross(unit, axis), unit
+    x, y = steps.cross(unit, axis), unit
     if axis[k] != 0:
-        x = link_steps.scale(1 / math.hypot(*x), x)
-        y = link_steps.cross(axis, x)
+        x = steps.scale(1 / math.hypot(*x), x)
+        y = steps.cross(axis, x)
     return c, _quarter_turns((x[0], y[0], axis[0], x[1], y[1], axis[1], x[2], y[2], axis[2]), quarters)
 
 
@@ -205,41 +170,38 @@ def _quarter_turns(R: Matrix, times: int) -> Matrix:
 def _less(p: Vector, way: Vector) -> Vector:
     """p minus a way, without rounding."""
     least = _OF_A_DIFFERENCE * max(map(abs, p))
-    x, y, z = (x if abs(x) > least else 0.0 for x in link_steps.subtract(p, way))
+    x, y, z = (x if abs(x) > least else 0.0 for x in steps.subtract(p, way))
     return x, y, z
 
 
 def unresisted(model: Model) -> tuple[str, ...]:
     """The coordinates of a motion that costs no kinetic energy in any configuration; none if there is none.
 
-    A body's inertia is zero for some twists: for a turn of a thin rod about its axis, for any turn of a point about
-    itself, for all twists of a massless link. From the tips inward, F_i holds the twists of row i that cost no kinetic
-    energy while the joints beyond it move as they like: those that are free for its own bodies and in F_c ⊕ span(S_c)
-    for every child c, or in F_c if the joint of c has an armature. M is singular if S_i lies in an F_i. Ranks are those
-    of random configurations; a singularity of a single configuration, such as a gimbal's, is none of these. The unit of
-    length of the twists of a row is the extent of what it carries, so that a tree may have parts of very different
-    sizes.
+    A singularity of a single configuration, such as a gimbal's, is none of these.
     """
-    rng = np.random.default_rng(0)
-    found: tuple[str, ...] = ()
+    rng, found = np.random.default_rng(0), ("",)
     for _ in range(_CONFIGURATIONS):
-        found = _found(model, rng)
-        if not found:
-            return ()
+        found = found and _found(model, rng)
     return found
 
 
 def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
     """The coordinates of such a motion in a random configuration."""
-    table, (parents, _) = model.table, integers_of(model.table)
-    n, own = len(parents), _radii(table)
+    table, (parents, _) = model.table, rows.integers_of(model.table)
+    n, masses = len(parents), np.abs(table[:-1, MASS])
+    # Radii of gyration of the bodies of all rows about the origins of their frames, m; 0 without mass.
+    traces = np.abs(table[:-1, [INERTIA, INERTIA + 3, INERTIA + 5]].sum(axis=1))
+    own = np.sqrt(np.divide(traces, 2 * masses, out=np.zeros(n), where=masses != 0))
     extents = _extents(parents, own, np.linalg.norm(table[:-1, 9:12], axis=1))
-    held, turns = table[:-1, ARMATURE] != 0, table[:-1, TURN] != 0
-    columns = model.columns
+    held, turns, columns = table[:-1, ARMATURE] != 0, table[:-1, TURN] != 0, model.columns
     W = np.eye(model.nv)[columns] * model.ratios[:, None] if model.coupled else None
     turns = np.array([turns[columns == k].any() for k in range(model.nv)])
     extents = np.array([extents[columns == k].max() for k in range(model.nv)])
-    table, x = _moved_to(model, rng.uniform(0.3, 1.3, model.nv) * np.where(turns, 1.0, extents))
+    x = rng.uniform(0.3, 1.3, model.nv) * np.where(turns, 1.0, extents)
+    if model.charts is not None:
+        q, table, x = model.configurations.integrate(model.configurations.neutral, x), table.copy(), np.zeros(n)
+        recentre(model.table, model.charts.where, model.charts.groups, q, table, x)
+        follow(model.charts.couplings, x)
     origins = table[:-1, 9:12] + table[:-1, 2:9:3] * (table[:-1, SLIDE] * x)[:, None]
     extents = _extents(parents, own, np.linalg.norm(origins, axis=1))
     free = _free_of_bodies(model, extents)
@@ -251,7 +213,7 @@ def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
     def to_parent(i: int) -> Array:
         """Ad of the pose of a row in its parent, with lengths in units of the extents of both."""
         length = extents[parents[i]]
-        R, p = link_steps.joint_pose(home(table, i), joint_screw(table, i), x[i])
+        R, p = steps.joint_pose(home(table, i), joint_screw(table, i), x[i])
         X = screw.Ad(screw.pose(np.reshape(R, (3, 3)), np.array(p) / length))
         X[3:, 3:] *= extents[i] / length
         return X
@@ -295,26 +257,6 @@ def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
         moves = Vt[-1]
     moves = np.abs(moves)
     return tuple(model.coordinates[c] for c in np.flatnonzero(moves > _NAMED * moves.max()))
-
-
-def _moved_to(model: Model, v: Array) -> tuple[Array, Array]:
-    """The table with its charts re-centred, and the coordinates of its rows, after motion at v for unit time."""
-    if model.charts is None:
-        return model.table, v
-    q = model.configurations.integrate(model.configurations.neutral, v)
-    table, x = model.table.copy(), np.zeros(len(model.table) - 1)
-    recentre(model.table, model.charts.where, model.charts.groups, q, table, x)
-    follow(model.charts.couplings, x)
-    return table, x
-
-
-def _radii(table: Array) -> Array:
-    """Radii of gyration of the bodies of all rows about the origins of their frames, (n,), m; 0 without mass."""
-    rows = table[:-1]
-    squares = np.zeros(len(rows))
-    traces = np.abs(rows[:, [INERTIA, INERTIA + 3, INERTIA + 5]].sum(axis=1))
-    np.divide(traces, 2 * np.abs(rows[:, MASS]), out=squares, where=rows[:, MASS] != 0)
-    return np.sqrt(squares)
 
 
 def _extents(parents: Array, own: Array, distances: Array) -> Array:

@@ -158,17 +158,27 @@ CATALOGUE: dict[str, Quantity] = {}
 
 
 def quantity(
-    recursion: Callable[..., int | None], *results: Result, **properties: Any
+    recursion: Callable[..., int | None], *results: Result, see: str = "", **properties: Any
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Declared[P, R]]:
-    """Enter a declaration in the catalogue; the decorated method calls ``_evaluate`` of its object."""
+    """Enter a declaration in the catalogue; the decorated method calls ``_evaluate`` of its object.
+
+    The docstring is completed by the sections of docs/mathematics.md to ``see``, and by the errors, if it has none.
+    """
 
     def enter(declaration: Callable[Concatenate[Any, P], R]) -> Declared[P, R]:
         name, signature = declaration.__name__, inspect.signature(declaration)
         names = tuple(signature.parameters)[1:]
         arguments = tuple(x for x in names if x in ("q", "qd", "qdd", "tau"))
         parameters = tuple(x for x in names if x in ("link", "frame"))
-        told = {"places": "one" if parameters else None} | properties
-        told |= {"signature": signature, "doc": inspect.getdoc(declaration) or ""}
+        doc, given = inspect.getdoc(declaration) or "", inspect.signature(recursion)
+        if "Raises" not in doc and "rrors as for" not in doc:
+            like = ":meth:`center_of_mass`" if given.return_annotation is int else ":class:`Quantities`"
+            errors = "Frames and errors as for :meth:`jacobian`." if "frame" in names else f"Errors as for {like}."
+            doc += ("\n" if "\n\n" in doc else "\n\n") + (f"docs/mathematics.md {see}. " if see else "") + errors
+        declaration.__doc__ = doc
+        at_rest = tuple({"qdd"} & {*given.parameters} - {*names, *(result.name for result in results)})
+        told = {"places": "one" if parameters else None, "at_rest": at_rest} | properties
+        told |= {"signature": signature, "doc": doc}
         CATALOGUE[name] = entry = Quantity(name, arguments, recursion, results, parameters, **told)
 
         method = Method(entry, "Quantities")
@@ -227,6 +237,8 @@ _TAU = Result("tau", ("v",), "N m or N")
 _J = Result("J", (6, "v"), "1 or m, and 1/m or 1")
 _J_C = Result("J_c", ("L", "v"), "1 or m, and 1/m or 1")
 _J_C_DOT = Result("J_c_dot", ("L", "v"), "1/s, ...", rate_of="J_c")
+_J_DOT = Result("J_dot", (6, "v"), "1/s, ...", rate_of="J")
+_A = Result("A", (6, "v"), "kg m^2, kg m or kg")
 _QDD = Result("qdd", ("v",), "rad/s^2 or m/s^2", acceleration=True)
 
 
@@ -261,7 +273,6 @@ class Quantities(ABC):
         """Mass matrix M(q), (…, nv, nv), symmetric; kg m², kg m or kg.
 
         M = Σ_i J_iᵀ M̄_i J_i (docs/mathematics.md §2, Laus Eq. 21), by composite inertias (§4). Cost O(Σ depth).
-        Errors as for :class:`Quantities`.
         """
 
     @quantity(whole_tree.mass_and_coriolis, replace(_M, hidden=True), _C, base_parameters=True)
@@ -270,7 +281,7 @@ class Quantities(ABC):
         of its Levi-Civita connection (docs/mathematics.md §7); N m s, N s or kg/s.
 
         C = Σ_i J_iᵀ (M̄_i J̇_i + B_i J_i) (docs/mathematics.md §2), so that Ṁ = C + Cᵀ; M is not differentiated. With
-        quasi-velocities C(ν) b = M ∇_ν b (§7). Errors as for :class:`Quantities`.
+        quasi-velocities C(ν) b = M ∇_ν b (§7).
         """
 
     @quantity(whole_tree.mass_and_coriolis, _M, _C, base_parameters=True)
@@ -287,26 +298,17 @@ class Quantities(ABC):
         See :meth:`mass_matrix`, :meth:`coriolis_matrix` and :meth:`gravity_vector`.
         """
 
-    @quantity(whole_tree.gravity_vector, _G, base_parameters=True)
+    @quantity(whole_tree.gravity_vector, _G, base_parameters=True, see="§1 and §2")
     def gravity_vector(self, q: ArrayLike) -> Array:
-        """Gravity vector g(q) = ∂U/∂q, (…, nv), N m or N: the joint forces that hold the robot at rest (Laus Eq. 36).
+        """Gravity vector g(q) = ∂U/∂q, (…, nv), N m or N: joint forces that hold the robot at rest (Laus Eq. 36)."""
 
-        docs/mathematics.md §1 and §2. Errors as for :class:`Quantities`.
-        """
-
-    @quantity(whole_tree.inverse_dynamics, Result("bias", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
+    @quantity(whole_tree.inverse_dynamics, replace(_TAU, name="bias"), base_parameters=True, see="§4")
     def bias_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """C(q, q̇) q̇ + g(q), (…, nv), N m or N: the joint forces of a motion with q̈ = 0.
+        """C(q, q̇) q̇ + g(q), (…, nv), N m or N: the joint forces of a motion with q̈ = 0, by recursive Newton-Euler."""
 
-        By recursive Newton-Euler (docs/mathematics.md §4). Errors as for :class:`Quantities`.
-        """
-
-    @quantity(whole_tree.velocity_forces, Result("c", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
+    @quantity(whole_tree.velocity_forces, replace(_TAU, name="c"), base_parameters=True, see="§4")
     def velocity_product(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """C(q, q̇) q̇, (…, nv), N m or N: the Coriolis and centrifugal terms of the joint forces.
-
-        By recursive Newton-Euler (docs/mathematics.md §4). Errors as for :class:`Quantities`.
-        """
+        """C(q, q̇) q̇, (…, nv), N m or N: the Coriolis and centrifugal forces of joints, by recursive Newton-Euler."""
 
     @quantity(whole_tree.inverse_dynamics, _TAU, base_parameters=True, wrenches="result")
     def inverse_dynamics(
@@ -367,16 +369,12 @@ class Quantities(ABC):
     def forward_kinematics(self, link: str, q: ArrayLike) -> Array:
         """Pose T_0i of a link's frame in the base frame, (…, 4, 4), in metres.
 
-        The product of home · exp(Ŝ q) over the joints on the link's path (docs/mathematics.md §1). Errors as for
-        :class:`Quantities`.
+        The product of home · exp(Ŝ q) over the joints on the link's path (docs/mathematics.md §1).
         """
 
-    @quantity(links.link_poses, Result("T", ("L", 4, 4), "1 and m"), places="all")
+    @quantity(links.link_poses, Result("T", ("L", 4, 4), "1 and m"), places="all", see="§1")
     def link_poses(self, q: ArrayLike) -> Array:
-        """Poses of all links in the base frame, (…, number of links, 4, 4), in metres, in the order of ``links``.
-
-        See :meth:`forward_kinematics`.
-        """
+        """Poses of all links in the base frame, (…, number of links, 4, 4), in metres, in the order of ``links``."""
 
     @quantity(links.jacobian, _J)
     def jacobian(self, link: str, q: ArrayLike, frame: Frame = "com") -> Array:
@@ -400,19 +398,13 @@ class Quantities(ABC):
             For an unknown frame, and as for :class:`Quantities`.
         """
 
-    @quantity(links.jacobian_dot, replace(_J, hidden=True), Result("J_dot", (6, "v"), "1/s, ...", rate_of="J"))
+    @quantity(links.jacobian_dot, replace(_J, hidden=True), _J_DOT, see="§2 and §7")
     def jacobian_dot(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame = "com") -> Array:
-        """Time derivative J̇ of :meth:`jacobian`, entry by entry, (…, 6, nv); rad/s² and m/s² per unit rate.
+        """Time derivative J̇ of :meth:`jacobian`, entry by entry, (…, 6, nv); rad/s² and m/s² per unit rate."""
 
-        docs/mathematics.md §2 and §7. Frames and errors as for :meth:`jacobian`.
-        """
-
-    @quantity(links.twist_of_link, Result("V", (6,), "rad/s and m/s"))
+    @quantity(links.twist_of_link, Result("V", (6,), "rad/s and m/s"), see="§11")
     def link_twist(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame = "com") -> Array:
-        """Twist [ω; v] = J q̇ of a link at the frame's point, by default its centre of mass, (…, 6), rad/s and m/s.
-
-        docs/mathematics.md §11. Frames and errors as for :meth:`jacobian`.
-        """
+        """Twist [ω; v] = J q̇ of a link at the frame's point, by default its centre of mass, (…, 6), rad/s and m/s."""
 
     @quantity(links.acceleration_of_link, Result("A", (6,), "rad/s^2 and m/s^2"))
     def link_acceleration(self, link: str, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, frame: Frame = "com") -> Array:
@@ -420,7 +412,6 @@ class Quantities(ABC):
 
         In the frame "mixed" its linear part is the acceleration of the link's origin. The frames "com" and "body"
         rotate with the link: the acceleration of their origin is the linear part plus ω × v (docs/mathematics.md §11).
-        Frames and errors as for :meth:`jacobian`.
         """
 
     # Centre of mass, momentum, energy
@@ -439,80 +430,57 @@ class Quantities(ABC):
             As for :class:`Quantities`.
         """
 
-    @quantity(whole_tree.center_of_mass_velocity, Result("c_dot", (3,), "m/s"))
+    @quantity(whole_tree.center_of_mass_velocity, Result("c_dot", (3,), "m/s"), see="§11")
     def center_of_mass_velocity(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Velocity ċ = P / m of the centre of mass, (…, 3), in base axes, m/s.
+        """Velocity ċ = P / m of the centre of mass, (…, 3), in base axes, m/s."""
 
-        docs/mathematics.md §11. Errors as for :meth:`center_of_mass`.
-        """
-
-    @quantity(whole_tree.center_of_mass_jacobian, Result("J", (3, "v"), "m or 1"))
+    @quantity(whole_tree.center_of_mass_jacobian, Result("J", (3, "v"), "m or 1"), see="§11")
     def center_of_mass_jacobian(self, q: ArrayLike) -> Array:
-        """Jacobian of the centre of mass, ċ = J q̇, (…, 3, nv), in base axes; m or 1.
+        """Jacobian J = Σ m_i R_0i J_v,i / m of the centre of mass, ċ = J q̇, (…, 3, nv), in base axes; m or 1."""
 
-        J = Σ m_i R_0i J_v,i / m (docs/mathematics.md §11). Errors as for :meth:`center_of_mass`.
-        """
-
-    @quantity(whole_tree.center_of_mass_acceleration, Result("a", (3,), "m/s^2"), at_rest=("qdd",))
+    @quantity(whole_tree.center_of_mass_acceleration, Result("a", (3,), "m/s^2"), see="§11")
     def center_of_mass_bias_acceleration(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Acceleration J̇ q̇ of the centre of mass for q̈ = 0, (…, 3), in base axes, m/s².
+        """Acceleration J̇ q̇ of the centre of mass for q̈ = 0, (…, 3), in base axes, m/s²."""
 
-        docs/mathematics.md §11. Errors as for :meth:`center_of_mass`.
-        """
-
-    @quantity(whole_tree.centroidal_momentum, Result("h", (6,), "N m s and N s"))
+    @quantity(whole_tree.centroidal_momentum, Result("h", (6,), "N m s and N s"), see="§11; Orin et al. 2013")
     def centroidal_momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Momentum h = [L; P] = A q̇ of the tree about its centre of mass, (…, 6), in base axes; N m s and N s.
+        """Momentum h = [L; P] = A q̇ of the tree about its centre of mass, (…, 6), in base axes; N m s and N s."""
 
-        docs/mathematics.md §11; Orin et al. 2013. Errors as for :meth:`center_of_mass`.
-        """
-
-    @quantity(whole_tree.centroidal_momentum_matrix, Result("A", (6, "v"), "kg m^2, kg m or kg"))
+    @quantity(whole_tree.centroidal_momentum_matrix, _A, see="§11; Orin et al. 2013")
     def centroidal_momentum_matrix(self, q: ArrayLike) -> Array:
-        """Matrix A(q) of the centroidal momentum h = A q̇, (…, 6, nv), in base axes; kg m², kg m or kg.
-
-        docs/mathematics.md §11; Orin et al. 2013. Errors as for :meth:`center_of_mass`.
-        """
+        """Matrix A(q) of the centroidal momentum h = A q̇, (…, 6, nv), in base axes; kg m², kg m or kg."""
 
     @quantity(
         whole_tree.centroidal_momentum_matrix_dot,
-        Result("A", (6, "v"), "kg m^2, kg m or kg", hidden=True),
+        replace(_A, hidden=True),
         Result("A_dot", (6, "v"), "N m s, ...", rate_of="A"),
+        see="§11; Wensing and Orin 2016",
     )
     def centroidal_momentum_matrix_dot(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Time derivative Ȧ of :meth:`centroidal_momentum_matrix`, entry by entry, (…, 6, nv), in base axes.
-
-        docs/mathematics.md §11; Wensing and Orin 2016. Errors as for :meth:`center_of_mass`.
-        """
+        """Time derivative Ȧ of :meth:`centroidal_momentum_matrix`, entry by entry, (…, 6, nv), in base axes."""
 
     @quantity(whole_tree.centroidal_momentum_rate, Result("h_dot", (6,), "N m and N"))
     def centroidal_momentum_rate(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Rate ḣ = A q̈ + Ȧ q̇ of the centroidal momentum, (…, 6), in base axes; N m and N.
 
         It equals the sum of the external wrenches about the centre of mass, including the weight and the reaction of
-        the base (docs/mathematics.md §11). Errors as for :meth:`center_of_mass`.
+        the base (docs/mathematics.md §11).
         """
 
     @quantity(whole_tree.spatial_momentum, Result("h", (6,), "N m s and N s"))
     def momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Momentum [L; P] of the tree about the base's origin, (…, 6), in base axes; N m s and N s.
 
-        Σ Ad(T_0i)⁻ᵀ I_i V_i (docs/mathematics.md §2). Errors as for :class:`Quantities`.
+        Σ Ad(T_0i)⁻ᵀ I_i V_i (docs/mathematics.md §2).
         """
 
-    @quantity(whole_tree.kinetic_energy, Result("T", (), "J"))
+    @quantity(whole_tree.kinetic_energy, Result("T", (), "J"), see="§2")
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Kinetic energy ½ Σ V_iᵀ I_i V_i = ½ q̇ᵀ M q̇, (…), J.
+        """Kinetic energy ½ Σ V_iᵀ I_i V_i = ½ q̇ᵀ M q̇, (…), J."""
 
-        docs/mathematics.md §2. Errors as for :class:`Quantities`.
-        """
-
-    @quantity(whole_tree.potential_energy, Result("U", (), "J"))
+    @quantity(whole_tree.potential_energy, Result("U", (), "J"), see="§2")
     def potential_energy(self, q: ArrayLike) -> Array:
-        """Potential energy of gravity U(q) = −Σ m_i g₀ᵀ p_i, (…), J; zero for a mass at the base's origin.
-
-        The springs of joints are not included. docs/mathematics.md §2. Errors as for :class:`Quantities`.
-        """
+        """Potential energy U(q) = −Σ m_i g₀ᵀ p_i of gravity alone, (…), J; zero for a mass at the base's origin."""
 
     # One link
 
@@ -556,29 +524,23 @@ class Quantities(ABC):
         """Kinetic energy of one link, T_i = ½ V_iᵀ M̄_i V_i = ½ q̇_iᵀ M_i q̇_i over its path, (…), J (Laus Eqs. 1, 18).
 
         The armature of its own joint is included, as in M_i; the rotor of a joint is a link of its own. The sum over
-        all links is :meth:`kinetic_energy` (docs/mathematics.md §2). Errors as for :class:`Quantities`.
+        all links is :meth:`kinetic_energy` (docs/mathematics.md §2).
         """
 
     @quantity(links.potential_energy, Result("U", (), "J"))
     def link_potential_energy(self, link: str, q: ArrayLike) -> Array:
         """Potential energy of one link, U_i = −m_i g₀ᵀ p_i, (…), J; zero for a mass at the base's origin.
 
-        The sum over all links is :meth:`potential_energy` (docs/mathematics.md §2). Errors as for :class:`Quantities`.
+        The sum over all links is :meth:`potential_energy` (docs/mathematics.md §2).
         """
 
     @quantity(links.kinetic_energy, Result("T", (), "J"), places="subtree")
     def subtree_kinetic_energy(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Kinetic energy of a link and all links beyond it, the sum of their :meth:`link_kinetic_energy`, (…), J.
-
-        Errors as for :class:`Quantities`.
-        """
+        """Kinetic energy of a link and all beyond it, the sum of their :meth:`link_kinetic_energy`, (…), J."""
 
     @quantity(links.potential_energy, Result("U", (), "J"), places="subtree")
     def subtree_potential_energy(self, link: str, q: ArrayLike) -> Array:
-        """Potential energy of a link and all links beyond it, the sum of their :meth:`link_potential_energy`, (…), J.
-
-        Errors as for :class:`Quantities`.
-        """
+        """Potential energy of a link and all beyond it, the sum of their :meth:`link_potential_energy`, (…), J."""
 
     @quantity(
         whole_tree.operational_inertia,

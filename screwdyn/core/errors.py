@@ -9,28 +9,6 @@ from difflib import get_close_matches
 from reprlib import repr as cut_repr
 from typing import Any
 
-__all__ = [
-    "EquilibriumError",
-    "InertiaError",
-    "InverseKinematicsError",
-    "JSONError",
-    "JointError",
-    "LoopError",
-    "ModelError",
-    "ScenarioError",
-    "ScrewdynError",
-    "ScrewdynWarning",
-    "ShapeError",
-    "SingularAttachmentError",
-    "StaleHandleError",
-    "StalledError",
-    "TopologyError",
-    "URDFError",
-    "UnboundSymbolError",
-    "UnknownLinkError",
-    "UnknownNameError",
-]
-
 # Names that a message lists if none is similar.
 MOST_LISTED = 8
 
@@ -70,14 +48,12 @@ class UnknownNameError(ScrewdynError):
             stem, bracket, _ = x.rpartition("[")
             if bracket and stem not in known:
                 entries.setdefault(stem, []).append(x)
-        near = [x for match in get_close_matches(str(name), entries, n=3, cutoff=0.5) for x in entries[match]]
-        near = list(dict.fromkeys(near))
+        near = {x: x for match in get_close_matches(str(name), entries, n=3, cutoff=0.5) for x in entries[match]}
         if near:
             return f"did you mean {' or '.join(map(repr, near))}?"
         shown = known if len(known) <= MOST_LISTED else get_close_matches(str(name), known, n=MOST_LISTED, cutoff=0.0)
-        return f"known: {', '.join(shown) or 'none'}" + (
-            f" and {len(known) - len(shown)} more" if len(known) > len(shown) else ""
-        )
+        more = f" and {len(known) - len(shown)} more" if len(known) > len(shown) else ""
+        return f"known: {', '.join(shown) or 'none'}{more}"
 
 
 # The name under which programs catch it for links.
@@ -111,14 +87,8 @@ class EquilibriumError(ScrewdynError):
 class InverseKinematicsError(ScrewdynError):
     """No configuration was found in which a link has the given pose.
 
-    Attributes
-    ----------
-    q : (nq,) array
-        The nearest configuration that was found, rad and m.
-    position_error : float
-        Distance of the link from the position, m.
-    angle_error : float
-        Angle between its orientation and that of the pose, rad; 0 if the orientation is free.
+    ``q`` is the nearest configuration that was found, (nq,), rad and m. ``position_error`` is the distance of the link
+    from the position, m, and ``angle_error`` the angle between both orientations, rad; 0 if the orientation is free.
     """
 
     def __init__(
@@ -135,12 +105,7 @@ class LoopError(ScrewdynError):
 class StalledError(ScrewdynError):
     """A simulation whose steps have become so short that it would not end; the message states the cause and a remedy.
 
-    Attributes
-    ----------
-    t : float
-        Time at which the run was stopped, s.
-    coordinate : str or None
-        The coordinate whose force or motion makes the steps short.
+    It was stopped at time ``t``, s; ``coordinate`` is the one whose force or motion makes the steps short, or None.
     """
 
     def __init__(self, message: str, t: float = math.nan, coordinate: str | None = None) -> None:
@@ -169,39 +134,22 @@ class _InputError(ScrewdynError):
 
 
 class URDFError(_InputError):
-    """All problems of a URDF file at once.
-
-    Attributes
-    ----------
-    problems : tuple of Problem
-        Each with ``line``, ``element``, ``message`` and ``hint``.
-    """
+    """All ``problems`` of a URDF file at once, each with ``line``, ``element``, ``message`` and ``hint``."""
 
 
 class JSONError(_InputError):
-    """All problems of a JSON document of a tree at once, or all that cannot be written as JSON.
-
-    Attributes
-    ----------
-    problems : tuple
-        Each with ``place``, ``message`` and ``hint``; strings for what cannot be written.
+    """All ``problems`` of a JSON document of a tree at once, each with ``place``, ``message`` and ``hint``; or, as
+    strings, all that cannot be written as JSON.
     """
 
 
 class ModelError(_InputError):
-    """A model of another library, such as MuJoCo or Pinocchio, that cannot be read; lists all reasons.
-
-    Attributes
-    ----------
-    problems : tuple of str
-    """
+    """A model of another library, such as MuJoCo or Pinocchio, that cannot be read; ``problems`` lists all reasons."""
 
 
 class ScenarioError(_InputError):
-    """All problems of the TOML file of a scenario at once.
+    """All ``problems`` of the TOML file of a scenario at once, each with ``place``, ``message`` and ``hint``."""
 
-    Attributes
-    ----------
-    problems : tuple of PlacedProblem
-        Each with ``place``, ``message`` and ``hint``.
-    """
+
+__all__ = [name for name, x in [*globals().items()] if isinstance(x, type) and issubclass(x, Warning | ScrewdynError)]
+__all__.remove("_InputError")

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["SHARES", "Contribution", "Padded", "padded_sum", "share_of"]
 
 
-def _repeated(names: Sequence[str]) -> str:
-    """The first name that occurs twice."""
-    return next(name for i, name in enumerate(names) if name in names[:i])
+def _places(names: Sequence[str]) -> dict[str, int]:
+    """The place of every name; ShapeError if one occurs twice."""
+    places = {name: i for i, name in enumerate(names)}
+    if len(places) != len(names):
+        repeated = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ShapeError(f"{repeated!r} is named twice in {tuple(names)}")
+    return places
 
 
 class Padded:
@@ -71,10 +75,7 @@ class Padded:
     def __init__(self, coordinates: Sequence[str], array: Any, order: int = 2) -> None:
         self.coordinates = tuple(coordinates)
         self.order = order
-        k = len(self.coordinates)
-        if len(set(self.coordinates)) != k:
-            raise ShapeError(f"{_repeated(self.coordinates)!r} is named twice in {self.coordinates}")
-        entries = _entries(array, order)
+        k, entries = len(_places(self.coordinates)), _entries(array, order)
         if entries.ndim < order or entries.shape[entries.ndim - order :] != (k,) * order:
             raise ShapeError(
                 f"an array over {', '.join(self.coordinates) or 'no coordinates'} needs {order} trailing axes of {k}; "
@@ -99,9 +100,7 @@ class Padded:
         ShapeError
             If one of them occurs twice.
         """
-        place = {name: i for i, name in enumerate(coordinates)}
-        if len(place) != len(coordinates):
-            raise ShapeError(f"{_repeated(coordinates)!r} is named twice in {tuple(coordinates)}")
+        place = _places(coordinates)
         for name in self.coordinates:
             if name not in place:
                 raise UnknownNameError.of(name, coordinates, "coordinate")
@@ -111,32 +110,30 @@ class Padded:
         out[_at([place[name] for name in self.coordinates], self.order)] = entries
         return expressions.as_matrix(out) if out.dtype == object else out
 
+    def _with(self, entries: Any) -> Padded:
+        """Other entries over the same coordinates."""
+        return Padded(self.coordinates, entries, self.order)
+
     def __add__(self, other: object) -> Padded:
-        if not isinstance(other, Padded):
-            return NotImplemented
-        return padded_sum((self, other))
+        return padded_sum((self, other)) if isinstance(other, Padded) else NotImplemented
 
     def __radd__(self, other: object) -> Padded:
         """0 + a is a, since ``sum`` begins with 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __neg__(self) -> Padded:
-        return Padded(self.coordinates, -self._entries, self.order)
+        return self._with(-self._entries)
 
     def __sub__(self, other: object) -> Padded:
         return self + -other if isinstance(other, Padded) else NotImplemented
 
     def __mul__(self, factor: Any) -> Padded:
-        if isinstance(factor, Padded) or np.ndim(factor):
-            return NotImplemented
-        return Padded(self.coordinates, self._entries * factor, self.order)
+        return self._with(self._entries * factor) if _is_number(factor) else NotImplemented
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> Padded:
-        if isinstance(divisor, Padded) or np.ndim(divisor):
-            return NotImplemented
-        return Padded(self.coordinates, self._entries / divisor, self.order)
+        return self._with(self._entries / divisor) if _is_number(divisor) else NotImplemented
 
     def __matmul__(self, vector: Any) -> Any:
         """Product with a vector: (…, k) entries in the order of the coordinates, or a Padded, matched by name.
@@ -151,9 +148,8 @@ class Padded:
         if isinstance(vector, Padded):
             if vector.order != 1:
                 return NotImplemented
-            names = self.coordinates + tuple(c for c in vector.coordinates if c not in set(self.coordinates))
-            vector = vector.matrix(names)
-            vector = _entries(vector, 1)[..., : len(self.coordinates)]
+            names = tuple(dict.fromkeys(self.coordinates + vector.coordinates))
+            vector = _entries(vector.matrix(names), 1)[..., : len(self.coordinates)]
         v = _entries(vector, 1)
         if v.ndim == 0 or v.shape[-1] != len(self.coordinates):
             raise ShapeError(
@@ -165,9 +161,7 @@ class Padded:
 
     def __rmatmul__(self, vector: Any) -> Any:
         """Product of a vector of numbers with this matrix or vector."""
-        entries = self._entries
-        array = np.swapaxes(entries, -1, -2) if self.order == 2 else entries
-        return Padded(self.coordinates, array, self.order) @ vector
+        return self._with(self._entries.swapaxes(-1, -self.order)) @ vector
 
     def __getitem__(self, names: str | tuple[str, ...]) -> Any:
         """The entry of a vector at one coordinate, or of a matrix at two, as a number, expression or (…) array.
@@ -237,8 +231,7 @@ def padded_sum(terms: Iterable[Padded]) -> Padded:
     order = summands[0].order
     if any(term.order != order for term in summands):
         raise ShapeError("a vector and a matrix have no padded sum")
-    names = dict.fromkeys(name for term in summands for name in term.coordinates)
-    place = {name: i for i, name in enumerate(names)}
+    place = _places([*dict.fromkeys(name for term in summands for name in term.coordinates)])
     entries = [term._entries for term in summands]
     batches = [a.shape[: a.ndim - order] for a in entries]
     try:
@@ -247,10 +240,15 @@ def padded_sum(terms: Iterable[Padded]) -> Padded:
         raise ShapeError(
             f"the batch axes of the terms cannot be broadcast together: {[*dict.fromkeys(batches)]}"
         ) from None
-    total = np.zeros(batch + (len(names),) * order, dtype=np.result_type(*(a.dtype for a in entries)))
+    total = np.zeros(batch + (len(place),) * order, dtype=np.result_type(*(a.dtype for a in entries)))
     for term, a in zip(summands, entries, strict=True):
         total[_at([place[name] for name in term.coordinates], order)] += a
-    return Padded(tuple(names), total, order)
+    return Padded(tuple(place), total, order)
+
+
+def _is_number(x: Any) -> bool:
+    """Whether a matrix or vector may be multiplied by it."""
+    return not isinstance(x, Padded) and np.ndim(x) == 0
 
 
 def _entries(array: Any, order: int) -> Array:

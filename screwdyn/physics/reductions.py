@@ -179,7 +179,7 @@ def unresisted(model: Model) -> tuple[str, ...]:
 
     A singularity of a single configuration, such as a gimbal's, is none of these.
     """
-    rng, found = np.random.default_rng(0), ("",)
+    rng, found = np.random.default_rng(0), model.coordinates
     for _ in range(_CONFIGURATIONS):
         found = found and _found(model, rng)
     return found

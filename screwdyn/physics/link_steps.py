@@ -94,10 +94,8 @@ class Acceleration(NamedTuple):
     U: Matrix
 
 
-ZERO = (0.0, 0.0, 0.0)
-AT_REST = Twist((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-NO_WRENCH = Wrench((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-NO_TENSOR = CoriolisTensor((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+ZERO, ZERO_MATRIX = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+AT_REST, NO_WRENCH, NO_TENSOR = Twist(ZERO, ZERO), Wrench(ZERO, ZERO), CoriolisTensor(ZERO_MATRIX, ZERO)
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
@@ -216,21 +214,10 @@ def congruence(R: Matrix, I: Symmetric) -> Symmetric:
 
 def joint_pose(home: Pose, S: JointScrew, q: Scalar) -> Pose:
     """Pose home · exp(Ŝ q) of a row's frame in its parent's."""
-    s, c = sincos(S.turn * q)
-    R0, p0 = home.R, home.p
-    R = (
-        R0[0] * c + R0[1] * s,
-        R0[1] * c - R0[0] * s,
-        R0[2],
-        R0[3] * c + R0[4] * s,
-        R0[4] * c - R0[3] * s,
-        R0[5],
-        R0[6] * c + R0[7] * s,
-        R0[7] * c - R0[6] * s,
-        R0[8],
-    )
-    d = S.slide * q
-    return Pose(R, (p0[0] + R0[2] * d, p0[1] + R0[5] * d, p0[2] + R0[8] * d))
+    (s, c), (R, p) = sincos(S.turn * q), home
+    x0, y0, z = (R[0], R[3], R[6]), (R[1], R[4], R[7]), (R[2], R[5], R[8])
+    x, y = add(scale(c, x0), scale(s, y0)), subtract(scale(c, y0), scale(s, x0))
+    return Pose((x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]), add(p, scale(S.slide * q, z)))
 
 
 def compose(T: Pose, X: Pose) -> Pose:
@@ -249,9 +236,9 @@ def twist_to_parent(T: Pose, V: Twist) -> Twist:
     return Twist(w, add(rotate(T.R, V.v), cross(T.p, w)))
 
 
-def screw_from_beyond(T: Pose, S: JointScrew) -> Twist:
-    """A joint's screw in the frame of a link beyond it, whose pose in the joint's frame is T: Ad(T)⁻¹ S."""
-    return twist_to_child(T, Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide)))
+def unit_twist(S: JointScrew) -> Twist:
+    """A joint's screw in the frame of its row."""
+    return Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide))
 
 
 def screw_in_base(T: Pose, S: JointScrew) -> Twist:
@@ -287,13 +274,6 @@ def screw_rate(V: Twist, S: JointScrew) -> Twist:
 
 
 # Newton-Euler
-
-
-def base_acceleration(gravity: Vector) -> Acceleration:
-    """Acceleration −g₀ of the base, which replaces gravity in the recursion."""
-    return Acceleration(
-        (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), scale(-1.0, gravity), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    )
 
 
 def link_acceleration(T: Pose, parent: Acceleration, S: JointScrew, qd: Scalar, qdd: Scalar) -> Acceleration:
@@ -451,10 +431,7 @@ def bias_wrench(inertia: RigidInertia, V: Twist) -> Wrench:
     """
     m, h, I = inertia
     a = cross(V.w, V.v)
-    return Wrench(
-        add(cross(V.w, symmetric_times(I, V.w)), cross(h, a)),
-        add(scale(m, a), cross(V.w, cross(V.w, h))),
-    )
+    return Wrench(add(cross(V.w, symmetric_times(I, V.w)), cross(h, a)), add(scale(m, a), cross(V.w, cross(V.w, h))))
 
 
 def rigid_as_articulated(inertia: RigidInertia) -> ArticulatedInertia:

@@ -248,7 +248,7 @@ def test_poses_compose_and_screws_are_seen_from_beyond(link, joint):
     T = link.T @ other.T
     equal(np.reshape(R, (3, 3)), T[:3, :3])
     equal(p, T[:3, 3])
-    equal(six(steps.screw_from_beyond(link.pose, joint)), link.X @ along_z(*joint))
+    equal(six(steps.twist_to_child(link.pose, steps.unit_twist(joint))), link.X @ along_z(*joint))
     equal(six(steps.screw_in_base(link.pose, joint)), screw.Ad(link.T) @ along_z(*joint))
 
 

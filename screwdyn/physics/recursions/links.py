@@ -151,7 +151,7 @@ def columns_in_link(table: Table, q: Table, link: Place, work: Workspace, J: Tab
     rows.store_poses_on_path(table, link.row, q, work)
     T, i = point_pose(link), link.row
     while i >= 0:
-        store_column(J, i, steps.screw_from_beyond(T, joint_screw(table, i)))
+        store_column(J, i, steps.twist_to_child(T, steps.unit_twist(joint_screw(table, i))))
         T = rows.pose_in_parent(work, i, T)
         i = work.parents[i]
     return T
@@ -203,7 +203,7 @@ def motion_of_link(
     rows.store_poses_on_path(table, link.row, q, work)
     T, V, A, i = point_pose(link), AT_REST, AT_REST, link.row
     while i >= 0:
-        column = steps.screw_from_beyond(T, joint_screw(table, i))
+        column = steps.twist_to_child(T, steps.unit_twist(joint_screw(table, i)))
         A = add(A, scale(qdd[i], column))
         A = add(A, scale(qd[i], steps.bracket(column, V)))
         V = add(V, scale(qd[i], column))
@@ -240,11 +240,6 @@ def rows_on_path(work: Workspace, row: int) -> int:
     return k
 
 
-def unit_twist(S: JointScrew) -> Twist:
-    """A joint's screw in the frame of its row."""
-    return Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide))
-
-
 def columns_of_row(X: Pose, S: JointScrew, qd: steps.Scalar, above: Table, before: int, count: int, own: Table) -> None:
     """X J_p and Ad(X)⁻¹ J̇_p − ad(S ν) X J_p: the columns of a row's J and J̇ but its own, from those of its parent.
 
@@ -253,7 +248,7 @@ def columns_of_row(X: Pose, S: JointScrew, qd: steps.Scalar, above: Table, befor
     for c in range(count):
         column = steps.twist_to_child(X, load(above, c, Twist))
         rate = steps.twist_to_child(X, load(above, c, Twist, 6))
-        turn = scale(-(qd if c < before else 0.0), steps.bracket(unit_twist(S), column))
+        turn = scale(-(qd if c < before else 0.0), steps.bracket(steps.unit_twist(S), column))
         store(own, c, column)
         store(own, c, add(rate, turn), 6)
 
@@ -283,7 +278,7 @@ def rows_of_links(table: Table, q: Table, qd: Table, places: Table, columns: Tab
         store(work.poses, i, T)
         store(work.twists, i, steps.link_twist(X, V, S, qd[i]))
         columns_of_row(X, S, qd[i], parent, k - (i - work.firsts[i]), k, columns[i])
-        store(columns[i], k, unit_twist(S))
+        store(columns[i], k, steps.unit_twist(S))
         store(columns[i], k, AT_REST, 6)
 
 
@@ -387,7 +382,7 @@ def link_step(
         X, S, c = rows.row_pose(table, i, q, work), joint_screw(table, i), int(onto[i, 0])
         T, V = steps.compose(T, X), steps.link_twist(X, V, S, qd[i])
         columns_of_row(X, S, qd[i], columns, p + work.firsts[i], p + i, columns)
-        add_to(columns, c, scale(onto[i, 1], unit_twist(S)))
+        add_to(columns, c, scale(onto[i, 1], steps.unit_twist(S)))
     store(frame, 0, T)
     store(frame, 0, V, 12)
     down = rotate_back(T.R, rows.gravity_of(table))

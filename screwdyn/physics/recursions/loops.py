@@ -30,27 +30,31 @@ def wrench_in_base(own: Constraint, work: Workspace) -> Wrench:
     return own.wrench if own.row < 0 else steps.wrench_to_parent(load(work.poses, own.row, Pose), own.wrench)
 
 
-def screws_in_base(table: Table, q: Table, work: Workspace) -> None:
-    """The screw of every row in the base frame, in ``work.columns``, and the poses of the rows."""
-    poses_in_base(table, q, work)
-    for i in range(table.shape[0] - 1):
-        store(work.columns, i, screw_of_row(table, i, work))
-
-
-def constraint_jacobian(table: Table, q: Table, places: Table, work: Workspace, J: Table) -> None:
-    """J_c, a row for each constraint."""
-    screws_in_base(table, q, work)
+def rows_of_constraints(places: Table, work: Workspace, rates: bool, J: Table) -> None:
+    """J_c, a row for each constraint, or its rate, from the screws, poses and twists of the rows in the base frame."""
     clear(J)
     for l in range(places.shape[0]):
         own = load(places, l, Constraint)
         F, i, k = wrench_in_base(own, work), own.row, own.other
         while i != k:  # parents come before children, so the larger one does not carry the other
+            r = i if i > k else k
+            S = load(work.columns, r, Twist)
+            if rates:
+                S = steps.bracket(twist_relative_to(work, r, own.row), S)
             if i > k:
-                J[l, i] = steps.power(load(work.columns, i, Twist), F)
+                J[l, i] = steps.power(S, F)
                 i = work.parents[i]
             else:
-                J[l, k] = -steps.power(load(work.columns, k, Twist), F)
+                J[l, k] = -steps.power(S, F)
                 k = work.parents[k]
+
+
+def constraint_jacobian(table: Table, q: Table, places: Table, work: Workspace, J: Table) -> None:
+    """J_c, a row for each constraint."""
+    poses_in_base(table, q, work)
+    for i in range(table.shape[0] - 1):
+        store(work.columns, i, screw_of_row(table, i, work))
+    rows_of_constraints(places, work, False, J)
 
 
 def twist_relative_to(work: Workspace, i: int, k: int) -> Twist:
@@ -67,19 +71,7 @@ def constraint_jacobian_dot(
     for i in range(table.shape[0] - 1):
         V, k = scale(qd[i], load(work.columns, i, Twist)), work.parents[i]
         store(work.twists, i, add(AT_REST if k < 0 else load(work.twists, k, Twist), V))
-    clear(J_dot)
-    for l in range(places.shape[0]):
-        own = load(places, l, Constraint)
-        F, i, k = wrench_in_base(own, work), own.row, own.other
-        while i != k:
-            if i > k:
-                rate = steps.bracket(twist_relative_to(work, i, own.row), load(work.columns, i, Twist))
-                J_dot[l, i] = steps.power(rate, F)
-                i = work.parents[i]
-            else:
-                rate = steps.bracket(twist_relative_to(work, k, own.row), load(work.columns, k, Twist))
-                J_dot[l, k] = -steps.power(rate, F)
-                k = work.parents[k]
+    rows_of_constraints(places, work, True, J_dot)
 
 
 # Accelerations
@@ -110,16 +102,6 @@ def solve_lower(L: Table, x: Table) -> None:
         a = x[i]
         for k in range(i):
             a = a - L[i, k] * x[k]
-        x[i] = a / L[i, i]
-
-
-def solve_upper(L: Table, x: Table) -> None:
-    """L⁻ᵀ x in place."""
-    n = L.shape[0]
-    for i in range(n - 1, -1, -1):
-        a = x[i]
-        for k in range(i + 1, n):
-            a = a - L[k, i] * x[k]
         x[i] = a / L[i, i]
 
 
@@ -174,16 +156,7 @@ def orthonormal_rows(A: Table, R: Table, order: Table) -> int:
 
 
 def accelerations(
-    M: Table,
-    bias: Table,
-    J: Table,
-    J_dot: Table,
-    qd: Table,
-    tau: Table,
-    R: Table,
-    order: Table,
-    _: Workspace,
-    qdd: Table,
+    M: Table, b: Table, J: Table, J_dot: Table, qd: Table, tau: Table, R: Table, order: Table, _: Workspace, qdd: Table
 ) -> int:
     """q̈ of the constrained tree; 0, or 1 + the first coordinate that feels no inertia. M and J are overwritten."""
     status = cholesky(M)
@@ -191,7 +164,7 @@ def accelerations(
         return status
     n, m = M.shape[0], J.shape[0]
     for i in range(n):
-        qdd[i] = tau[i] - bias[i]
+        qdd[i] = tau[i] - b[i]
     solve_lower(M, qdd)
     for l in range(m):
         if inner(J, l, J, l) < KEPT_ANYWAY * KEPT_ANYWAY:
@@ -215,7 +188,11 @@ def accelerations(
             x = x - J[k, i] * qdd[i]
         for i in range(n):
             qdd[i] = qdd[i] + x * J[k, i]
-    solve_upper(M, qdd)
+    for i in range(n - 1, -1, -1):  # q̈ = L⁻ᵀ z
+        a = qdd[i]
+        for k in range(i + 1, n):
+            a = a - M[k, i] * qdd[k]
+        qdd[i] = a / M[i, i]
     return 0
 
 

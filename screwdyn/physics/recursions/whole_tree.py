@@ -20,8 +20,8 @@ def outward_forces(table: Table, q: Table, qd: Table, qdd: Table, gravity: steps
     for i in range(table.shape[0] - 1):
         T = rows.row_pose(table, i, q, work)
         store(work.poses, i, T)
-        k = work.parents[i]
-        before = steps.base_acceleration(gravity) if k < 0 else load(work.accelerations, k, steps.Acceleration)
+        k, before = work.parents[i], steps.Acceleration(ZERO, ZERO, scale(-1.0, gravity), steps.ZERO_MATRIX)
+        before = before if k < 0 else load(work.accelerations, k, steps.Acceleration)
         acceleration = steps.link_acceleration(T, before, joint_screw(table, i), qd[i], qdd[i])
         store(work.accelerations, i, acceleration)
         store(work.wrenches, i, steps.newton_euler(body(table, i), acceleration))

@@ -38,6 +38,13 @@ class UnknownNameError(ScrewdynError):
             return cls(f"there is no {what} {cut_repr(name)}: a {what} is given by its name, a str{order}")
         return cls(f"there is no {what} {name!r}; {cls.hint(name, known)}")
 
+    @classmethod
+    def check(cls, name: object, known: Iterable[str], what: str = "link") -> str:
+        """The name, which must be among the known ones; raises the error for any other thing."""
+        if not isinstance(name, str) or name not in known:
+            raise cls.of(name, known, what)
+        return name
+
     @staticmethod
     def hint(name: object, known: Iterable[str]) -> str:
         """The known names that are similar; or, if none is, all of them, or the nearest of many."""

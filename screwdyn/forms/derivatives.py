@@ -18,28 +18,23 @@ from screwdyn.backends.tape import trace
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
 from screwdyn.core.errors import ShapeError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
+from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over, written
 from screwdyn.forms.closed_loops import ClosedNumbers
 from screwdyn.forms.numbers import Numbers, require_resisted, too_large, torques
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.charts import Charts
-from screwdyn.physics.closure import Closure, Factors
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, LARGEST, WITH_LOOPS, Method, Quantity
 from screwdyn.physics.recursions.links import FRAMES, frame_code
 from screwdyn.physics.table import MASS, PARENT
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["Derivatives", "Linearization", "linearize"]
 
 Triple = tuple[Array, Array, Array]
 
-# Link and frame of quantities without a link.
-_NO_LINK = (None, None)
 # Arguments of the functions: of the quantities, and of those that are not derivatives of a quantity.
 _ARGUMENTS = {name: entry.arguments for name, entry in CATALOGUE.items()}
 _ARGUMENTS |= {"mass_matrix_dot": ("q", "qd"), "regressor": ("q", "qd", "qdd")}
@@ -102,9 +97,7 @@ class Derivatives:
         ShapeError
             As for :class:`Derivatives`.
         """
-        (dq, dqd, M), sound = self._evaluate("inverse_dynamics", q, qd, qdd, out=out)
-        if not sound:
-            Numbers(self._model).inverse_dynamics(q, qd, qdd)  # raises the error
+        dq, dqd, M = self._sound("inverse_dynamics", q, qd, qdd, out=out)
         return dq, dqd, M
 
     def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, out: Triple | None = None) -> Triple:
@@ -128,7 +121,7 @@ class Derivatives:
             dq, dqd, M = self.inverse_dynamics(q, qd, Numbers(self._model).forward_dynamics(q, qd, tau))
             inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
             found = -(inverse @ dq), -(inverse @ dqd), inverse
-        dq, dqd, inverse = _checked(found, out)
+        dq, dqd, inverse = written(found, out)
         return dq, dqd, inverse
 
     def mass_matrix_dot(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
@@ -136,7 +129,7 @@ class Derivatives:
 
         docs/mathematics.md §10. Errors and ``out`` as for :class:`Derivatives`.
         """
-        return self._single("mass_matrix_dot", q, qd, out=out)
+        return self._sound("mass_matrix_dot", q, qd, out=None if out is None else (out,))[0]
 
     def regressor(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, link: str | None = None, *, out: Array | None = None
@@ -165,7 +158,7 @@ class Derivatives:
         ShapeError
             As for :class:`Derivatives`.
         """
-        return self._single("regressor", q, qd, qdd, what=self._links(link), out=out)
+        return self._sound("regressor", q, qd, qdd, what=self._links(link), out=None if out is None else (out,))[0]
 
     def parameters(self, link: str | None = None) -> Array:
         """Inertial parameters π of the links, (10 · number of links,), or (10,) for one link; see :meth:`regressor`.
@@ -190,57 +183,51 @@ class Derivatives:
     # Inside
 
     def _links(self, link: str | None) -> tuple[str, ...]:
-        return tuple(self._model.placements)[1:] if link is None else (self._known(link),)
-
-    def _known(self, link: object) -> str:
-        """The name of a link; UnknownNameError if there is no such link."""
-        known = tuple(self._model.placements)
-        if not isinstance(link, str) or link not in known:
-            raise UnknownNameError.of(link, known)
-        return link
+        links = tuple(self._model.placements)
+        return links[1:] if link is None else (UnknownNameError.check(link, links),)
 
     def _of(self, entry: Quantity, values: Sequence[Any], out: Any) -> Any:
         """Derivatives of a quantity, in the structure described in :class:`Derivatives`."""
         require_resisted(entry, self._model)
         link, state, frame, _ = entry.split(values)
         if "link" in entry.parameters:
-            self._known(link)
-        what = _NO_LINK if link is None else (link, None if frame is None else FRAMES[frame_code(frame)])
-        kind = _RESULTS.get(entry.name)
+            UnknownNameError.check(link, self._model.placements)
+        what = link, None if frame is None else FRAMES[frame_code(frame)]
+        kind, single = _RESULTS.get(entry.name), len(entry.arguments) == 1
         count = len(entry.given) if kind else 1
-        single = len(entry.arguments) == 1
         if out is not None:
             out = (out,) if single else out
             out = _flattened(out, count) if kind else out
         found: Sequence[Array] = ()
         sound = bool(self._function(entry.name, what).program.shapes)
-        if sound and entry.name in SHARES:
-            found, sound = self._evaluate(entry.name, *state, what=what)
-            found = self._shares(entry, str(link), found, out)
-        elif sound:
-            found, sound = self._evaluate(entry.name, *state, what=what, out=out)
+        if sound:
+            found, sound = self._evaluate(entry.name, *state, what=what, out=None if entry.name in SHARES else out)
         if not sound:
             Numbers(self._model)._evaluate(entry, *values)  # raises the error
+        if entry.name in SHARES:
+            found = self._shares(entry, link, found, out)
         by = [kind(*found[k : k + count]) for k in range(0, len(found), count)] if kind else found
         return by[0] if single else tuple(by)
 
     def _shares(self, entry: Quantity, link: str, found: Sequence[Array], out: Any) -> Sequence[Array]:
         """Derivatives of a contribution, over the coordinates of the contribution."""
         shares: list[Array] = []
-        for k in range(0, len(found), len(entry.given)):
+        made, count = share_of(self._model, entry.name, link), len(entry.given)
+        for k in range(0, len(found), count):
             # With the freedom of differentiation as a batch axis, the arrays have the shapes of contributions.
-            rates = [np.moveaxis(x, -1, 0) for x in found[k : k + len(entry.given)]]
-            share = share_of(self._model, entry.name, link)(*rates)
+            share = made(*(np.moveaxis(x, -1, 0) for x in found[k : k + count]))
             shares += [np.ascontiguousarray(np.moveaxis(x, 0, -1)) for x in share.arrays]
-        return _checked(shares, out)
+        return written(shares, out)
 
-    def _single(self, name: str, *state: ArrayLike, what: Hashable = None, out: Array | None) -> Array:
-        """The result of a function with one result."""
-        (result,), sound = self._evaluate(name, *state, what=what, out=None if out is None else (out,))
+    def _sound(
+        self, name: str, *state: ArrayLike, what: Hashable = None, out: tuple[Array, ...] | None
+    ) -> Sequence[Array]:
+        """The results of a function whose assumptions hold for all states of which inverse dynamics is known."""
+        results, sound = self._evaluate(name, *state, what=what, out=out)
         if not sound:
             q, qd, qdd, *_ = (*state, np.zeros(self._model.nv))
             Numbers(self._model).inverse_dynamics(q, qd, qdd)  # raises the error
-        return result
+        return results
 
     def _evaluate(
         self, name: str, *state: ArrayLike, what: Hashable = None, out: tuple[Array, ...] | None = None
@@ -297,8 +284,12 @@ class Derivatives:
         opening_q = np.einsum("...lik,...i->...lk", dJ, qdd) + np.einsum("...lik,...i->...lk", dJ_dot_q, qd)
         opening_qd = J_dot + np.einsum("...lik,...i->...lk", dJ_dot_qd, qd)
         unit = np.broadcast_to(np.eye(model.nv), M.shape)
-        terms = ((-by_q, -opening_q), (-by_qd, -opening_qd), (unit, np.zeros_like(J)))
-        return [_constrained(factors, M, J, forces, accelerations) for forces, accelerations in terms]
+        found = []
+        for forces, accelerations in ((-by_q, -opening_q), (-by_qd, -opening_qd), (unit, np.zeros_like(J))):
+            x = np.linalg.solve(M, forces)
+            missing = np.moveaxis(accelerations - J @ x, -1, 0)
+            found.append(x + np.moveaxis(factors.least(missing), 0, -1))
+        return found
 
     @cached_property
     def _in_one_piece(self) -> bool:
@@ -334,18 +325,6 @@ class Derivatives:
         return Evaluator(_programs.serving(table, loaded, (name, of, charts)), None if name == "regressor" else table)
 
 
-def _constrained(factors: Factors, M: Array, J: Array, forces: Array, accelerations: Array) -> Array:
-    """x with M x − Jᵀ λ = forces and J x = accelerations, for columns of both."""
-    x = np.linalg.solve(M, forces)
-    missing = np.moveaxis(accelerations - J @ x, -1, 0)
-    return np.asarray(x + np.moveaxis(factors.least(missing), 0, -1))
-
-
-def _program(table: Array, opened: Opened, what: Any) -> Program:
-    """A function of a structure."""
-    return kept(("derivatives", table.tobytes(), opened.tobytes(), what), partial(_recorded, table, opened, what))
-
-
 def _recorded(table: Array, opened: Opened, what: Any) -> Program:
     """A function of a structure, recorded on a tape and planned."""
     (name, of, frozen), tape = what, Tape()
@@ -364,14 +343,12 @@ def _recorded(table: Array, opened: Opened, what: Any) -> Program:
     return planned(name, tape, {x: subject.nq if x == "q" else subject.nv for x in _ARGUMENTS[name]}, outputs)
 
 
+def _program(table: Array, opened: Opened, what: Any) -> Program:
+    """A function of a structure."""
+    return kept(("derivatives", table.tobytes(), opened.tobytes(), what), partial(_recorded, table, opened, what))
+
+
 _programs = Kept(_program, MEMORY)
-
-
-def _checked(results: Sequence[Array], out: Any) -> tuple[Array, ...]:
-    """The results, in ``out`` if that is given and fits."""
-    if out is not None:
-        check_out(out, [x.shape for x in results])
-    return hand_over(results, out)
 
 
 def _method(entry: Quantity) -> Callable[..., Any]:
@@ -392,7 +369,7 @@ def _method(entry: Quantity) -> Callable[..., Any]:
     def derivatives(self: Derivatives, *args: Any, out: Any = None, **named: Any) -> Any:
         # The other way takes ten times as long as the derivatives of gravity.
         if direct and out is None and not named and len(args) == len(names):
-            found = self._function(entry.name, _NO_LINK).state(args)
+            found = self._function(entry.name, (None, None)).state(args)
             if found is not None:
                 return found[0] if len(names) == 1 else tuple(found)
         *values, _ = declared.values(args, named)

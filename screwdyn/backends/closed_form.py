@@ -25,7 +25,7 @@ from sympy.printing.numpy import NumPyPrinter
 
 from screwdyn.backends.c import identifiers, number
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
-from screwdyn.backends.tape.trace import Scalars
+from screwdyn.backends.tape.trace import Scalars, scalars
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.expressions import without_rounding
@@ -94,17 +94,9 @@ class Derivation:
         result: Result = self._results[key]
         return result
 
-    def scalar(self, x: Any) -> Scalar:
-        """A constant of the robot as a float if that is exact, or else as an input."""
-        if not expressions.is_expression(x) or (x.is_Rational and (2 * x).is_Integer):
-            return float(x)
-        minus = bool(x.could_extract_minus_sign())
-        scalar = self.tape.input(("symbol", -x if minus else x))
-        return -scalar if minus else scalar
-
     def scalars(self, constants: Iterable[Any]) -> Scalars:
-        """Constants of the robot as an array of scalars."""
-        return np.array([self.scalar(x) for x in constants], dtype=object)
+        """Constants of the robot as floats where these are exact, or else as inputs."""
+        return scalars(self.tape, constants, exact=True)
 
     def expressions(self, outputs: Scalars) -> Scalars:
         """Outputs as an array of expressions, which are not shortened."""

@@ -17,11 +17,11 @@ import numpy as np
 
 from screwdyn.backends.c import ascii_text, identifier, identifiers, number, statements
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import Scalars
+from screwdyn.backends.tape.trace import Scalars, scalars
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array
-from screwdyn.forms.requests import Request, requested, results, scalars, symbols_of
+from screwdyn.forms.requests import Request, requested, results, symbols_of
 from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.charts import ORIENTATION, ROW, Charts
 from screwdyn.physics.model import Model, Robot
@@ -146,8 +146,7 @@ def c_source(
     if links:
         check_open(tree.topology, "C source with optional links")
     for link in links:
-        if link not in tree.links:
-            raise UnknownNameError.of(link, tree.links)
+        UnknownNameError.check(link, tree.links)
     return _Source(tree, prefix, links).text(asked)
 
 
@@ -549,9 +548,7 @@ def to_c_table(tree: Robot, name: str = "robot", *, optional: Iterable[str] = ()
 
 def _subtree(model: Model, link: str, optional: Sequence[str]) -> tuple[str, ...]:
     """An optional link and all links beyond it; TopologyError if it has no joint, or carries another optional link."""
-    if link not in model.placements:
-        raise UnknownNameError.of(link, model.placements)
-    at = model.placements[link]
+    at = model.placements[UnknownNameError.check(link, model.placements)]
     if not at.freedoms:
         where = "is the base" if at.above is None else f"is fixed to {at.above!r}"
         raise TopologyError(

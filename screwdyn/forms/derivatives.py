@@ -467,7 +467,7 @@ def linearize(
     given = np.zeros(nv) if tau is None else model.torques(tau)
     flat, batch = model.flat(q=q, qd=qd, tau=given)
     q, qd, given = (x.reshape(*batch, n) for x, n in zip(flat, (model.nq, nv, nv), strict=True))
-    own = forces.viscous_force(qd) + forces.smoothed_friction(qd) + forces.spring_force(q)
+    own = forces.smoothed_force(q, qd)
     active = ~np.array(model.passive, dtype=bool)
     kept = _Independent(numbers, q, qd, independent) if model.constraints or independent is not None else None
     if tau is None and kept is not None:

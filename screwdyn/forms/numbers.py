@@ -137,12 +137,7 @@ class Dynamics(Quantities):
         :class:`~screwdyn.physics.quantities.Quantities`.
         """
         model = self.model
-        forces = model.joint_forces
-
-        def own(q: Array, qd: Array) -> Array:
-            return forces.viscous_force(qd) + forces.smoothed_friction(qd) + forces.spring_force(q)
-
-        return of_finite(model, own, q=q, qd=qd)
+        return of_finite(model, model.joint_forces.smoothed_force, q=q, qd=qd)
 
     def wrench_torque(self, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
         """Joint forces Σ J_iᵀ F_i of external wrenches F_i, (…, nv), N m or N (docs/mathematics.md §8).
@@ -267,20 +262,17 @@ class Dynamics(Quantities):
         require_resisted(entry, model)
         if entry.name in SOLVING:  # M has an inverse, so that the next call asks no more
             kernels.solve()
+        forces = None if wrenches is None else self._wrench_torque(kernels, state["q"], wrenches)
         if model.constraints and entry.name == "inverse_dynamics":
-            forces = None if wrenches is None else self._wrench_torque(kernels, state["q"], wrenches)
             return torques(Numbers(model), state["q"], state["qd"], state["qdd"], forces)
         if model.constraints and entry.name == "operational_inertia":
-            inertia, status = _operational_inertia(Numbers(model), link, state["q"], frame)
-            if status:
-                raise self._error(kernels, status, link, {})
-            return inertia
-        code = BODY if frame is None else frame_code(frame)
+            return _operational_inertia(Numbers(model), link, state["q"], frame)
+        code = frame_code(frame) if "frame" in entry.parameters else BODY
         if entry.places in ("one", "subtree"):
             self._carrier(model, link)  # raises an error for an unknown link
-        if wrenches is not None and entry.wrenches == "tau":
+        if forces is not None and entry.wrenches == "tau":
             (tau,), batch = model.flat(tau=state["tau"])
-            state["tau"] = tau.reshape(*batch, model.nv) + self._wrench_torque(kernels, state["q"], wrenches)
+            state["tau"] = tau.reshape(*batch, model.nv) + forces
         flat, batch = model.flat(**state)
         count = math.prod(batch)
         context = kernels.context_of(entry, link or "", code)
@@ -290,8 +282,8 @@ class Dynamics(Quantities):
         if status:
             raise self._error(kernels, status, link, state)
         results = [a.reshape((*batch, *s))[()] for a, s in zip(arrays, shapes, strict=True)]
-        if wrenches is not None and entry.wrenches == "result":
-            return results[0] - self._wrench_torque(kernels, state["q"], wrenches)
+        if forces is not None and entry.wrenches == "result":
+            return results[0] - forces
         if entry.name in SHARES:
             return share_of(model, entry.name, link)(*results)
         return results[0] if len(results) == 1 else tuple(results)
@@ -324,10 +316,8 @@ class Dynamics(Quantities):
         if overflow is not None:
             return overflow
         felt = self._felt(kernels, status - 1, state["q"]) if status > 0 and "tau" in state else ""
-        reason = undetermined(status, model, link, felt)
-        if reason is not None:
-            return reason
-        return ShapeError(f"a quaternion in q differs from length 1 by more than {LENGTH_TOLERANCE:g}; normalise it")
+        length = f"a quaternion in q differs from length 1 by more than {LENGTH_TOLERANCE:g}; normalise it"
+        return undetermined(status, model, link, felt) or ShapeError(length)
 
 
 class Numbers(Dynamics):
@@ -395,18 +385,17 @@ def _torques(one: Numbers, multipliers: Array | None, *state: Array) -> Array:
     return tau
 
 
-def _operational_inertia(one: Numbers, link: str, q: ArrayLike, frame: Frame) -> tuple[Array, int]:
-    """Λ = (J Z Zᵀ Jᵀ)⁻¹, (…, 6, 6), with the motions Z that the loops allow, Zᵀ M Z = 1; and the status (§12)."""
+def _operational_inertia(one: Numbers, link: str, q: ArrayLike, frame: Frame) -> Array:
+    """Λ = (J Z Zᵀ Jᵀ)⁻¹, (…, 6, 6), with the motions Z that the loops allow, Zᵀ M Z = 1 (§12)."""
     model = one.model
     (q,), batch = model.flat(q=q)
     closure, inverse = Closure(one, model), np.empty((*batch, 6, 6))
     for found, x in zip(inverse.reshape(-1, 6, 6), q.reshape(-1, model.nq), strict=True):
         motions = np.asarray(one.jacobian(link, x, frame)) @ closure.factors(x).motions()
         found[...] = motions @ motions.T
-        status = invert(found)
-        if status:
-            return inverse, status
-    return inverse, 0
+        if status := invert(found):
+            raise undetermined(status, model, link) or ShapeError("results would overflow")
+    return inverse
 
 
 def _of_lists(state: Sequence[Any]) -> list[Array] | None:

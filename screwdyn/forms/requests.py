@@ -5,17 +5,16 @@ optionally, a frame: ``"jacobian:tool0"``, ``"jacobian:tool0:body"``. Operations
 between constraints of closed loops: those that imply the others are chosen here.
 """
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.backends.tape.tape import CountingTape, Scalar, Tape
-from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants, inputs, outputs, record
+from screwdyn.backends.tape.tape import CountingTape, Tape
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants, inputs, outputs, record, scalars
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
@@ -38,7 +37,6 @@ __all__ = [
     "operations_of",
     "requested",
     "results",
-    "scalars",
     "symbols_of",
 ]
 
@@ -159,7 +157,7 @@ class Request(NamedTuple):
         ``read`` converts the robot's numbers to scalars; by default :func:`scalars` does if there are symbols.
         """
         numbers = read is None and model.ready is not None
-        read = functools.partial(scalars, tape) if read is None else read
+        read = partial(scalars, tape) if read is None else read
         rows = constants(model.table) if numbers else model.entries.astype(object)
         table, zeros = moved_zeros(rows)
         places = read(x for row in self.places(model) for x in row).reshape(-1, PLACE)
@@ -206,36 +204,22 @@ def symbols_of(model: Model) -> list[Any]:
     return sorted(expressions.free_symbols(held), key=str)
 
 
-def scalars(tape: Tape, numbers: Iterable[Any]) -> Scalars:
-    """Numbers of a robot as floats, or as inputs ("symbol", expression) if they contain symbols."""
-    return np.array([_scalar(tape, x) for x in numbers], dtype=object)
-
-
-def _scalar(tape: Tape, x: Any) -> Scalar:
-    if expressions.is_number(x):
-        return float(x)
-    minus = bool(x.could_extract_minus_sign())
-    given = tape.input(("symbol", -x if minus else x))
-    return -given if minus else given
-
-
 def results(
     request: Request,
     model: Model,
     tape: Tape,
     subject: Subject | None = None,
     extra: Scalars | float = 0.0,
+    plain: bool = False,
 ) -> list[Scalars]:
-    """The results of a request on a tape; errors as of the quantity in any state."""
+    """The results of a request on a tape; errors as of the quantity in any state; ``plain`` as in :func:`outputs`."""
     if model.ready is not None:
         require_resisted(request.entry, model)
     subject = request.subject(model, tape) if subject is None else subject
     try:
-        return outputs(tape, request.entry.name, subject, extra)
+        return outputs(tape, request.entry.name, subject, extra, plain)
     except Undetermined as found:
-        reason = undetermined(found.status, model, request.link)
-        assert reason is not None
-        raise reason from None
+        raise undetermined(found.status, model, request.link) or found from None
 
 
 def operation_count(tree: Robot, *functions: str) -> dict[str, int]:

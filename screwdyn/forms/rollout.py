@@ -52,9 +52,7 @@ def _payload(model: Model, given: Mapping[str, Any]) -> tuple[list[int], Array]:
         raise ScrewdynError(f"payload must be a mapping from link to inertia, {{'tool': …}}; got {given!r}")
     moved: dict[str, Array] = {}
     for name, value in given.items():
-        at = model.placements.get(name)
-        if at is None:
-            raise UnknownNameError.of(name, model.placements)
+        at = model.placements[UnknownNameError.check(name, model.placements)]
         check_no_rotor(model.topology, name)
         parameters = _parameters(model, name, value)
         if at.coordinate is not None:

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import sympy
 
 from screwdyn.backends.closed_form import Derivation, Handover, Intermediates, symbol
-from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, dependent_rates, loop_dynamics, record
+from screwdyn.backends.tape.trace import Scalars, dependent_rates
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.forms.closed_loops import Reduced, indices
-from screwdyn.forms.numbers import require_resisted, undetermined
-from screwdyn.forms.requests import Request, independent_constraints, requested, symbols_of
+from screwdyn.forms.requests import Request, independent_constraints, requested, results, symbols_of
 from screwdyn.physics.contribution import SHARES, Contribution, Padded, share_of
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Frame, Method, Quantity
+from screwdyn.physics.quantities import CATALOGUE, Frame, Method, Quantity
 from screwdyn.physics.recursions.links import FRAMES, frame_code
 
 __all__ = ["Symbolic"]
@@ -95,8 +94,8 @@ class Symbolic:
             Counter(x.name for x in group) for group in ([*self.q, *self.qd, *self.qdd, *self.tau], self.parameters)
         )
         for names, problem in (
-            (_repeated(own), "the symbol of two inputs, such as a rate and a position; rename a joint"),
-            (_repeated(parameters), "the name of two symbols with different assumptions; use one symbol"),
+            (own - Counter([*own]), "the symbol of two inputs, such as a rate and a position; rename a joint"),
+            (parameters - Counter([*parameters]), "the name of two symbols with different assumptions; use one symbol"),
             (own.keys() & parameters, "both a parameter and the symbol of a coordinate; rename one of them"),
         ):
             if names:
@@ -197,9 +196,7 @@ class Symbolic:
         known = sorted(own)
         given: dict[str, Any] = {}
         for key, value in values.items():
-            if str(key) not in known:
-                raise UnknownNameError.of(str(key), known, "symbol")
-            if given.setdefault(str(key), value) != value:
+            if given.setdefault(UnknownNameError.check(str(key), known, "symbol"), value) != value:
                 raise ShapeError(f"{key} is given several values: {given[str(key)]}, {value}")
         if isinstance(form, str | Mapping | np.ndarray):
             raise ShapeError(f"values are given to an expression or a matrix of SymPy, not to {type(form).__name__}")
@@ -283,54 +280,38 @@ class Symbolic:
     def _request(self, function: str, link: str | None = None, frame: object = None) -> Request:
         links = tuple(self._model.placements)
         if link is not None:
-            if not isinstance(link, str) or link not in links:
-                raise UnknownNameError.of(link, links)
-            function = f"{function}:{link}"
+            function = f"{function}:{UnknownNameError.check(link, links)}"
         return requested(function if frame is None else f"{function}:{FRAMES[frame_code(frame)]}", links)
 
     def _recorded(self, request: Request) -> _Found:
         """The results of a request on the derivation's tape."""
-        entry, link, model = request.entry, request.link, self._model
-        key = entry.name, link, request.code
+        name, link, tape = request.entry.name, request.link, self._derivation.tape
+        key = name, link, request.code
         if key not in self._found:
-            if model.ready is not None:
-                require_resisted(entry, model)
-            subject = request.subject(model, self._derivation.tape, self._derivation.scalars)
+            subject = request.subject(self._model, tape, self._derivation.scalars)
             subject = subject._replace(positions=self.positions, coordinates=self.coordinates)
-            try:
-                found = _Found(self._written(entry, subject))
-            except Undetermined as stopped:
-                raise undetermined(stopped.status, model, link) or stopped from None
-            if entry.name in SHARES and link is not None:
-                parts: Any = found.parts
-                share: Any = share_of(model, entry.name, link)(*parts)
+            found = _Found(results(request, self._model, tape, subject, plain=True))
+            if name in SHARES:
+                share: Any = share_of(self._model, name, str(link))(*found.parts)
                 found = _Found([*share.arrays], share.coordinates)
             self._found[key] = found
         return self._found[key]
 
-    def _written(self, entry: Quantity, subject: Subject) -> list[Scalars]:
-        """The results of a quantity, by the recursion of the catalogue unless loops change them."""
-        tape = self._derivation.tape
-        if entry.name in WITH_LOOPS and self._model.constraints:
-            return [loop_dynamics(tape, subject)]
-        return record(tape, entry.name, subject)
-
     def _form(self, request: Request, expand: bool) -> Any:
         """The result of the method of a quantity."""
         parts, names = self._recorded(request)
+        intermediates: Intermediates = []
         if expand:
-            return self._shaped(request, parts, names, [self._derivation.matrix(part) for part in parts])
-        intermediates, matrices = self._derivation.shared(parts, self._symbols)
-        return intermediates, self._shaped(request, parts, names, matrices)
-
-    def _shaped(
-        self, request: Request, parts: Sequence[Scalars], names: tuple[str, ...], matrices: Sequence[Matrix]
-    ) -> Any:
-        if request.entry.name in SHARES and request.link is not None:
+            matrices = [self._derivation.matrix(part) for part in parts]
+        else:
+            intermediates, matrices = self._derivation.shared(parts, self._symbols)
+        if request.entry.name in SHARES:
             key = "share", request.link, names, *matrices
-            return self._derivation.once(key, lambda: Contribution(str(request.link), names, *matrices))
-        results = [_as_shaped(matrix, part.shape) for matrix, part in zip(matrices, parts, strict=True)]
-        return results[0] if len(results) == 1 else tuple(results)
+            form: Any = self._derivation.once(key, lambda: Contribution(str(request.link), names, *matrices))
+        else:
+            form, *more = (_as_shaped(matrix, part.shape) for matrix, part in zip(matrices, parts, strict=True))
+            form = (form, *more) if more else form
+        return form if expand else (intermediates, form)
 
 
 def _substituted(form: Any, values: Mapping[sympy.Symbol, Any]) -> Any:
@@ -359,10 +340,6 @@ def input_names(model: Model) -> frozenset[str]:
     """Names of the symbols of positions, rates, accelerations and torques."""
     rates = (symbol(group, name) for group in ("qd", "qdd", "tau") for name in model.coordinates)
     return frozenset(x.name for x in (*rates, *(symbol("q", name) for name in model.positions)))
-
-
-def _repeated(names: Counter[str]) -> set[str]:
-    return {name for name, times in names.items() if times > 1}
 
 
 def _method(entry: Quantity) -> Callable[..., Any]:

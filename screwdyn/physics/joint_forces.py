@@ -74,6 +74,10 @@ class JointForces(NamedTuple):
         """−stiffness (q − rest), (…, nv), N m or N."""
         return np.asarray(-self.stiffness * (q[..., self.where] - self.rest))
 
+    def smoothed_force(self, q: Array, qd: Array) -> Array:
+        """The sum of these, (…, nv), N m or N."""
+        return self.viscous_force(qd) + self.smoothed_friction(qd) + self.spring_force(q)
+
     def spring_energy(self, q: Array) -> Array:
         """Σ ½ stiffness (q − rest)², (…), J: with joints that follow others, up to a constant."""
         strain = q[..., self.where] - self.rest

@@ -625,7 +625,7 @@ class _Motion:
     def acceleration(self, q: Scalars, qd: Scalars) -> Scalars:
         """Forward dynamics with the torques and the joints' own forces."""
         forces, tape, own = self._forces, self._tape, self._own
-        tau = forces.viscous_force(qd) + forces.smoothed_friction(qd) + forces.spring_force(q)
+        tau = forces.smoothed_force(q, qd)
         tau = tau + (self._tau if self._feedback is None else self._feedback.torque(q, qd, self._where))
         state = {"q": q, "qd": qd, "tau": tau}
         values = {

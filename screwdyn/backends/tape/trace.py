@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
+from screwdyn.core import expressions
 from screwdyn.physics import charts as charting
 from screwdyn.physics.charts import COLUMN, OFFSET, Charts
 from screwdyn.physics.link_steps import (
@@ -170,6 +171,23 @@ class Subject(NamedTuple):
 def constants(table: npt.NDArray[np.float64]) -> Scalars:
     """A model's table as plain numbers, which the tape folds."""
     return np.array(table.tolist(), dtype=object).reshape(table.shape)
+
+
+def scalars(tape: Tape, numbers: Iterable[Any], exact: bool = False) -> Scalars:
+    """Numbers of a robot as floats, or as inputs ("symbol", expression): those with symbols, or not ``exact`` floats.
+
+    Multiples of ½ are exact floats.
+    """
+
+    def scalar(x: Any) -> Scalar:
+        inexact = expressions.is_expression(x) and not (x.is_Rational and (2 * x).is_Integer)
+        if not inexact or (not exact and expressions.is_number(x)):
+            return float(x)
+        minus = bool(x.could_extract_minus_sign())
+        given = tape.input(("symbol", -x if minus else x))
+        return -given if minus else given
+
+    return np.array([scalar(x) for x in numbers], dtype=object)
 
 
 def open_inertias(table: npt.NDArray[np.float64], tape: Tape, which: npt.NDArray[np.bool_] | bool = True) -> Scalars:
@@ -429,8 +447,10 @@ def _solved(K: Scalars, b: Scalars) -> Scalars:
     return x
 
 
-def outputs(tape: Tape, quantity: str, subject: Subject, extra: Scalars | float = 0.0) -> list[Scalars]:
-    """The results of a quantity on a tape, from base parameters if the catalogue allows it.
+def outputs(
+    tape: Tape, quantity: str, subject: Subject, extra: Scalars | float = 0.0, plain: bool = False
+) -> list[Scalars]:
+    """The results of a quantity on a tape, from base parameters if the catalogue allows it, unless ``plain``.
 
     Forward dynamics is by LTDL factors or by articulated bodies, whichever takes less time. With places it is that of
     closed loops, whose independent constraints are at the places.
@@ -438,6 +458,8 @@ def outputs(tape: Tape, quantity: str, subject: Subject, extra: Scalars | float 
     solves = quantity == "forward_dynamics"
     if solves and subject.places is not None and len(subject.places):
         return [loop_dynamics(tape, subject)]
+    if plain:
+        return record(tape, quantity, subject)
     regrouped = CATALOGUE[quantity].base_parameters and not solves
     table = base_parameters(subject.table) if regrouped else subject.table.copy()
     table[:, MASS:PARENT] += extra

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MethodType
 from typing import Any
@@ -17,7 +17,7 @@ from screwdyn.backends.llvm import machine, program
 from screwdyn.backends.llvm.machine import require_compiler
 from screwdyn.backends.llvm.program import Function
 from screwdyn.core.errors import ScrewdynError
-from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over, written
+from screwdyn.core.types import ArrayLike, check_out, hand_over, written
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers
 from screwdyn.forms.requests import Request
@@ -187,85 +187,29 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
             else:
                 found = self._answer(request, *state) - self.wrench_torque(named["q"], wrenches)
             return found if out is None else written((found,), (out,))[0]
-        values = [model.numbers(what, value) for what, value in named.items()]
-        fits = [a.shape[-1:] for a in values] == [(model.nq if what == "q" else model.nv,) for what in named]
-        batch = values[0].shape[:-1]
-        if any([a.shape[:-1] != batch for a in values]):
-            try:
-                batch = np.broadcast_shapes(*(a.shape[:-1] for a in values))
-                values = [np.broadcast_to(a, (*batch, *a.shape[-1:])) for a in values]
-            except ValueError:
-                fits = False
-        if not fits:
-            model.flat(**named)  # raises the error
+        values, batch = model.arrays(named, checked=False)
         shapes = [(*batch, *shape) for shape in model.shapes(entry, request.link or "")]
         share = share_of(model, entry.name, str(request.link)) if entry.name in SHARES else None
         several = len(shapes) > 1
         arrays = out if several or out is None else (out,)
         if arrays is not None and share is None:
             check_out(arrays, shapes)
-        results = self._compute(request, values, shapes, None if share else arrays)
-        if results is None:
+        function, found, sound = self._function(request), None, False
+        if function is not None and (math.prod(batch) == 1 or function.program.batch):
+            in_parts = partial(self._in_parts, least=_SHARE)
+            found, sound = function.evaluate(values, shapes, None if share else arrays, in_parts)
+        if not sound:
+            machine.resume()
             given = {"link": request.link, **named, "frame": request.frame, "wrenches": None}
             found = self._evaluate(entry, *(given[name] for name in [*entry.signature.parameters][1:]))
-        else:
-            found = share(*results) if share else results if several else results[0]
+        elif share:
+            found = share(*found)
+        elif not several:
+            (found,) = found
         if share:
             return found if out is None else Contribution(found.link, found.coordinates, *written(found.arrays, out))
         results = hand_over(found if several else (np.asarray(found),), arrays)
         return out if out is not None else results if several else results[0][()]
-
-    def _compute(
-        self, request: Request, values: Sequence[Array], shapes: Sequence[tuple[int, ...]], out: Sequence[Array] | None
-    ) -> Sequence[Array] | None:
-        """The results by compiled code; None if it is not ready, or if a state violates an assumption.
-
-        An ``out`` that may overlap the arguments is not written to, because the default kernel may need them.
-        """
-        axes, count = values[0].ndim - 1, math.prod(values[0].shape[:-1])
-        single = count == 1
-        function = self._function(request)
-        if function is None or not (single or function.program.batch):
-            machine.resume()
-            return None
-        inputs = [_states(a, axes, count) for a in values]
-        contiguous = not single and all(a.strides[0] == a.itemsize for a in inputs)
-        results = [_empty(shape, axes, count, contiguous) for shape in shapes] if out is None else [*out]
-        for k, a in enumerate(out or ()):
-            if not apart(a, values) or apart(_states(a, axes, count), [a]):
-                results[k] = _empty(shapes[k], axes, count, contiguous)
-        outputs = [_states(a, axes, count) for a in results]
-        if single:
-            given = [np.ascontiguousarray(a) for a in inputs]
-            whole = [np.ascontiguousarray(a) for a in outputs]
-            if not function.single(given, whole):
-                return None
-            for a, b in zip(outputs, whole, strict=True):
-                if a is not b:
-                    a[...] = b
-            return results
-        parts = self._in_parts(
-            lambda part: function.batch([a[part] for a in inputs], [a[part] for a in outputs]), count, count // _SHARE
-        )
-        return results if all(parts) else None
-
-
-def _states(a: Array, axes: int, count: int) -> Array:
-    """An aligned array, (count, columns) or (count, rows, columns), with the batch axes merged; a view if possible."""
-    entries = a.shape[axes:] or (1,)
-    if len(entries) > 2:
-        entries = math.prod(entries[:-1]), entries[-1]
-    if type(a) is not np.ndarray or a.shape != (count, *entries):
-        a = np.asarray(a).reshape(count, *entries)
-    return a if a.flags.aligned else a.copy()
-
-
-def _empty(shape: tuple[int, ...], axes: int, count: int, contiguous: bool) -> Array:
-    """A new array, in which an entry of all states is contiguous, or all entries of a state."""
-    if not contiguous:
-        return np.empty(shape)
-    entries = np.empty((*shape[axes:], count))
-    return np.moveaxis(entries, -1, 0).reshape(shape)
 
 
 class _Quantity:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections import namedtuple
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from screwdyn.backends.tape import trace
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
 from screwdyn.core.errors import ShapeError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over, written
+from screwdyn.core.types import Array, ArrayLike, check_out, hand_over, written
 from screwdyn.forms.closed_loops import ClosedNumbers
 from screwdyn.forms.numbers import Numbers, require_resisted, too_large, torques
 from screwdyn.forms.requests import Request
@@ -97,7 +96,9 @@ class Derivatives:
         ShapeError
             As for :class:`Derivatives`.
         """
-        dq, dqd, M = self._sound("inverse_dynamics", q, qd, qdd, out=out)
+        (dq, dqd, M), sound = self._evaluate("inverse_dynamics", q, qd, qdd, out=out)
+        if not sound:
+            Numbers(self._model).inverse_dynamics(q, qd, qdd)  # raises the error
         return dq, dqd, M
 
     def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, out: Triple | None = None) -> Triple:
@@ -129,7 +130,7 @@ class Derivatives:
 
         docs/mathematics.md §10. Errors and ``out`` as for :class:`Derivatives`.
         """
-        return self._sound("mass_matrix_dot", q, qd, out=None if out is None else (out,))[0]
+        return self._single("mass_matrix_dot", q, qd, out=out)
 
     def regressor(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, link: str | None = None, *, out: Array | None = None
@@ -158,7 +159,7 @@ class Derivatives:
         ShapeError
             As for :class:`Derivatives`.
         """
-        return self._sound("regressor", q, qd, qdd, what=self._links(link), out=None if out is None else (out,))[0]
+        return self._single("regressor", q, qd, qdd, what=self._links(link), out=out)
 
     def parameters(self, link: str | None = None) -> Array:
         """Inertial parameters π of the links, (10 · number of links,), or (10,) for one link; see :meth:`regressor`.
@@ -219,15 +220,13 @@ class Derivatives:
             shares += [np.ascontiguousarray(np.moveaxis(x, 0, -1)) for x in share.arrays]
         return written(shares, out)
 
-    def _sound(
-        self, name: str, *state: ArrayLike, what: Hashable = None, out: tuple[Array, ...] | None
-    ) -> Sequence[Array]:
-        """The results of a function whose assumptions hold for all states of which inverse dynamics is known."""
-        results, sound = self._evaluate(name, *state, what=what, out=out)
+    def _single(self, name: str, *state: ArrayLike, what: Hashable = None, out: Array | None) -> Array:
+        """The result of a function with one result."""
+        (result,), sound = self._evaluate(name, *state, what=what, out=None if out is None else (out,))
         if not sound:
             q, qd, qdd, *_ = (*state, np.zeros(self._model.nv))
             Numbers(self._model).inverse_dynamics(q, qd, qdd)  # raises the error
-        return results
+        return result
 
     def _evaluate(
         self, name: str, *state: ArrayLike, what: Hashable = None, out: tuple[Array, ...] | None = None
@@ -236,31 +235,22 @@ class Derivatives:
 
         If they do not, arrays that may overlap the arguments have not been written to.
         """
-        function = self._function(name, what)
+        function, model, names = self._function(name, what), self._model, _ARGUMENTS[name]
         single = function.state(state, out)
         if single is not None:
             return single, True
-        flat, batch = self._model.flat(**dict(zip(_ARGUMENTS[name], state, strict=True)))
-        each, count = function.program.shapes, math.prod(batch)
-        shapes = [(*batch, *shape) for shape in each]
-        whole = None
+        values, batch = model.arrays(dict(zip(names, state, strict=True)))
+        shapes = [(*batch, *shape) for shape in function.program.shapes]
         if out is not None:
             check_out(out, shapes)
-            given = [*flat, *(x for x in state if isinstance(x, np.ndarray))]
-            if all(y.flags.c_contiguous and y.flags.aligned and apart(y, given) for y in out):
-                whole = [np.asarray(y).reshape(count, *shape) for y, shape in zip(out, each, strict=True)]
-        states = [x.reshape(count, x.size // max(count, 1)) for x in flat]
-        found, sound = function.states(states, whole)
-        if not sound and np.abs(states[0]).max(initial=0.0) >= LARGEST:
-            flat[0] = states[0] = self._model.wound(states[0])
-            found, sound = function.states(states, whole)
-        overflow = None if sound else too_large(self._model, dict(zip(_ARGUMENTS[name], flat, strict=True)))
+        found, sound = function.evaluate(values, shapes, out)
+        if not sound and np.abs(values[0]).max(initial=0.0) >= LARGEST:
+            values[0] = model.wound(values[0])
+            found, sound = function.evaluate(values, shapes, out)
+        overflow = None if sound else too_large(model, dict(zip(names, values, strict=True)))
         if overflow is not None:
             raise overflow
-        results = [x.reshape(shape) for x, shape in zip(found, shapes, strict=True)]
-        if out is None or not sound:
-            return results, sound
-        return (out if whole is not None else hand_over(results, out)), True
+        return (hand_over(found, out) if sound else found), sound
 
     def _with_loops(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> list[Array]:
         """∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ in states in which the loops are closed (docs/mathematics.md §12).

@@ -464,14 +464,14 @@ class Rollouts(Dynamics):
             reached = np.empty((given.count, 1))
             arrays = *(np.moveaxis(x, 0, 1) for x in outputs), reached
             compute = partial(stepper.run, samples, every, inputs, varying, arrays)
-            self._in_parts(compute, given.count, given.count * steps // _SHARE)
+            self._in_parts(compute, given.count, _SHARE / steps)
             done += reached
             state, step = [x[-1] for x in outputs], after
         return done
 
-    def _in_parts(self, compute: Callable[[slice], Any], states: int, parts: int) -> list[Any]:
-        """What a function returns for slices of some states, in as many threads as are useful, at most all."""
-        parts = min(self.threads, parts)
+    def _in_parts(self, compute: Callable[[slice], Any], states: int, least: float) -> list[Any]:
+        """What a function returns for slices of some states, with at least so many states for each thread."""
+        parts = min(self.threads, int(states / least))
         if parts < 2:
             return [compute(slice(0, states))]
         if self._pool is None or self._process != os.getpid():  # threads do not exist in a forked process

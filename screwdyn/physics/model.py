@@ -404,10 +404,11 @@ class Model:
         except (TypeError, ValueError, OverflowError):
             raise ShapeError(f"{what} must be an array of real numbers; got {value!r}") from None
 
-    def flat(self, **named: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
-        """Check, broadcast and flatten arrays over the positions or the freedoms; returns them and the batch shape.
+    def arrays(self, named: Mapping[str, ArrayLike], checked: bool = True) -> tuple[list[Array], tuple[int, ...]]:
+        """Check and broadcast arrays over the positions or the freedoms; returns them and the batch shape.
 
-        ShapeError names an argument with a wrong shape, an entry that is not finite, or a quaternion of another length.
+        ShapeError names an argument with a wrong shape and, if entries are ``checked``, one that is not finite, or a
+        quaternion of another length.
         """
         arrays = []
         for what, value in named.items():
@@ -418,13 +419,15 @@ class Model:
                     f"{what} has shape {a.shape}; expected (…, {len(names)}), one entry for each of: "
                     f"{', '.join(names) or 'no coordinates'}"
                 )
+            arrays.append(a)
+            if not checked:
+                continue
             finite = np.isfinite(a)
             if not finite.all():
                 where = tuple(np.argwhere(~finite)[0])
                 raise ShapeError(f"{what} is {a[where]} at {names[where[-1]]!r}; every entry must be finite")
             if self.charts is not None and what in POSITIONS:
                 self.configurations.check(what, a)
-            arrays.append(a)
         batch = arrays[0].shape[:-1]
         if any(a.shape[:-1] != batch for a in arrays):
             try:
@@ -433,6 +436,11 @@ class Model:
                 shapes = ", ".join(f"{what} {a.shape}" for what, a in zip(named, arrays, strict=True))
                 raise ShapeError(f"the batch axes cannot be broadcast together: {shapes}") from None
             arrays = [np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays]
+        return arrays, batch
+
+    def flat(self, **named: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
+        """Arrays as by :meth:`arrays`, flattened and contiguous; and the batch shape."""
+        arrays, batch = self.arrays(named)
         # ``np.require`` would take 2 µs to find that an array is as kernels need it.
         return [(a if a.flags.carray else np.require(a, requirements=["C", "W", "A"])).ravel() for a in arrays], batch
 

@@ -28,6 +28,7 @@ from screwdyn.backends.llvm import emit, machine
 from screwdyn.backends.llvm.machine import Loaded, compiling, host, object_file
 from screwdyn.backends.tape.tape import Node, Recorded, Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants, inputs, open_inertias, outputs
+from screwdyn.core.types import apart
 from screwdyn.physics import charts as charting
 from screwdyn.physics import quantities
 from screwdyn.physics.charts import Charts
@@ -291,6 +292,39 @@ class Function:
         at, arrays = (program.single, address(self.parameters)), (tuple(program.lengths), tuple(program.shapes))
         return entry.machine.builtin_at(text, *at, *arrays, slow, (program, self.parameters), share, k)
 
+    def evaluate(
+        self,
+        values: Sequence[Array],
+        shapes: Sequence[tuple[int, ...]],
+        out: Sequence[Array] | None = None,
+        in_parts: Callable[[Callable[[slice], bool], int], Sequence[bool]] | None = None,
+    ) -> tuple[Sequence[Array], bool]:
+        """The outputs for arrays of any layout with the same batch axes; False as for :meth:`single`, for any state.
+
+        An ``out`` that may overlap the arguments is not written to, because the caller may need them. A batch is
+        computed in one part, or by ``in_parts`` of a function of slices and the number of states.
+        """
+        axes, count = values[0].ndim - 1, math.prod(values[0].shape[:-1])
+        inputs = [_states(a, axes, count) for a in values]
+        contiguous = count != 1 and all(a.strides[0] == a.itemsize for a in inputs)
+        results = [_empty(shape, axes, count, contiguous) for shape in shapes] if out is None else [*out]
+        for k, a in enumerate(out or ()):
+            if not apart(a, values) or apart(_states(a, axes, count), [a]):
+                results[k] = _empty(shapes[k], axes, count, contiguous)
+        outputs = [_states(a, axes, count) for a in results]
+        if count == 1:
+            whole = [np.ascontiguousarray(a) for a in outputs]
+            sound = self.single([np.ascontiguousarray(a) for a in inputs], whole)
+            for a, b in zip(outputs, whole, strict=True):
+                if a is not b and sound:
+                    a[...] = b
+            return results, sound
+
+        def part(of: slice) -> bool:
+            return self.batch([a[of] for a in inputs], [a[of] for a in outputs])
+
+        return results, part(slice(count)) if in_parts is None else all(in_parts(part, count))
+
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute one state in contiguous arrays; False if an input is not finite or a bound does not hold."""
         arrays = np.array([*map(address, [*inputs, *outputs]), 0], dtype=np.int64)
@@ -317,20 +351,37 @@ class Evaluator(Function):
         found = self._entry(*state) if out is None else self._entry(*state, out=out if several else out[0])
         return found if several or found is None else (found,)
 
-    def states(self, inputs: Sequence[Array], out: Sequence[Array] | None = None) -> tuple[Sequence[Array], bool]:
-        """The outputs for states along the first axis, and whether the assumptions of the tape hold for all."""
-        program, count = self.program, len(inputs[0])
-        if out is None:
-            # One block of memory is allocated faster than several blocks.
-            ends = np.cumsum([count * math.prod(shape) for shape in program.shapes])
-            parts = np.split(np.empty(ends[-1]), ends[:-1])
-            out = [x.reshape(count, *shape) for x, shape in zip(parts, program.shapes, strict=True)]
-        if not program.compiled:
-            return out, program.interpreter()(self.parameters, inputs, out)
-        if count == 1:
-            return out, self.single(inputs, out)
-        program.compile_batch()
-        return out, self.batch(inputs, [x.reshape(count, 1, math.prod(x.shape[1:])) for x in out])
+    def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        """As of functions."""
+        if not self.program.compiled:
+            return self.program.interpreter()(self.parameters, inputs, outputs)
+        self.program.compile_single()
+        return super().single(inputs, outputs)
+
+    def batch(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        """As of functions."""
+        if not self.program.compiled:
+            return self.program.interpreter()(self.parameters, inputs, outputs)
+        self.program.compile_batch()
+        return super().batch(inputs, outputs)
+
+
+def _states(a: Array, axes: int, count: int) -> Array:
+    """An aligned array, (count, columns) or (count, rows, columns), with the batch axes merged; a view if possible."""
+    entries = a.shape[axes:] or (1,)
+    if len(entries) > 2:
+        entries = math.prod(entries[:-1]), entries[-1]
+    if type(a) is not np.ndarray or a.shape != (count, *entries):
+        a = np.asarray(a).reshape(count, *entries)
+    return a if a.flags.aligned else a.copy()
+
+
+def _empty(shape: tuple[int, ...], axes: int, count: int, contiguous: bool) -> Array:
+    """A new array, in which an entry of all states is contiguous, or all entries of a state."""
+    if not contiguous:
+        return np.empty(shape)
+    entries = np.empty((*shape[axes:], count))
+    return np.moveaxis(entries, -1, 0).reshape(shape)
 
 
 def drive(

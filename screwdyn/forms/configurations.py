@@ -189,19 +189,14 @@ Key = tuple[str, str, str, Side]
 
 
 class Limits(NamedTuple):
-    """Limits of the freedoms of one tree: an entry for each lower and each upper limit, k in all.
+    """Limits of the freedoms of one tree: an entry for each lower and each upper limit, k in all."""
 
-    Keys are (link, joint, coordinate, side), with the coordinate of the joint that is followed. ``rows`` and ``where``
-    are the freedoms and their positions in q; ``sign`` is 1 if a limit is passed upwards, −1 if downwards; ``values``
-    are positions at the limits, rad or m, and ``ratio`` the rates of the joints divided by those of the freedoms.
-    """
-
-    keys: tuple[Key, ...]
-    rows: npt.NDArray[np.intp]
-    where: npt.NDArray[np.intp]
-    sign: Array
-    values: Array
-    ratio: Array
+    keys: tuple[Key, ...]  # link, joint, coordinate (that of the joint that is followed) and side
+    rows: npt.NDArray[np.intp]  # freedoms
+    where: npt.NDArray[np.intp]  # their positions in q
+    sign: Array  # 1 if a limit is passed upwards, −1 if downwards
+    values: Array  # positions at the limits, rad or m
+    ratio: Array  # rates of the joints divided by those of the freedoms
 
     @classmethod
     def of(cls, tree: Robot, chosen: Callable[[str], bool]) -> Self:

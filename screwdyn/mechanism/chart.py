@@ -48,30 +48,13 @@ class Chart(expressions.Parametric):
 
     g(q) rotates about axes through ``center`` and moves ``center`` along axes that do not rotate with the link. The
     quasi-velocities ν = [angular, linear] are the components of the relative twist along the joint's screws, in the
-    link's own frame.
-
-    Parameters
-    ----------
-    orientation : 4 or 1
-        Number of coordinates of the orientation: 4 for a quaternion [x, y, z, w] of any length, 1 for an angle about
-        the third axis, in radians.
-    translations : int
-        Number of coordinates of the position, in metres along the first axes.
-    axes : (3, 3) array
-        The joint's own axes as columns, in the link's frame.
-    center : (3,) array
-        Point of the link's frame through which all axes of rotation pass, in metres.
-
-    Raises
-    ------
-    JointError
-        Unless (orientation, translations) is (4, 0) (spherical), (4, 3) (free) or (1, 2) (planar).
+    link's own frame. JointError for other numbers of coordinates than those of spherical, free and planar joints.
     """
 
-    orientation: int
-    translations: int
-    axes: Array
-    center: Array
+    orientation: int  # number of coordinates: 4 for a quaternion, scalar last, 1 for an angle about the third axis, rad
+    translations: int  # number of coordinates of the position, m along the first axes
+    axes: Array  # (3, 3), the joint's own axes as columns, in the link's frame
+    center: Array  # (3,), m, in the link's frame
 
     def __post_init__(self) -> None:
         if (self.orientation, self.translations) not in _KINDS:
@@ -189,10 +172,7 @@ def normalized(quaternions: Array) -> Array:
 
 
 def checked_positions(name: str, joint: Joint, q: ArrayLike) -> Array:
-    """Positions of one joint as a new array, (nq,), rad and m; a number will do for a single position.
-
-    Raises ShapeError if the shape is wrong, an entry is not finite, or the length of a quaternion is not 1.
-    """
+    """Positions of one joint as a new array, (nq,), or ShapeError; a number will do for a single position."""
     what = f"the position of joint {name!r}"
     try:
         positions = np.array(np.atleast_1d(expressions.real(q)), dtype=float)

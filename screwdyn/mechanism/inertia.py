@@ -85,9 +85,8 @@ def malformed_numbers(mass: float, tensor: Array) -> str | None:
 def failing_condition(mass: float, tensor: ArrayLike) -> str | None:
     """The first condition for a rigid body that a mass, kg, and a tensor about its centre, (3, 3), kg m^2, break.
 
-    The mass must be positive, and no principal moment may be negative or larger than the sum of the other two
-    (docs/mathematics.md §5), with a tolerance of 1e-9 of the sum of the moments. Points, thin rods and laminas satisfy
-    the conditions with equality. If there are symbols, only conditions that fail for all values count.
+    Points, thin rods and laminas satisfy the conditions of docs/mathematics.md §5 with equality. If there are symbols,
+    only conditions that fail for all values count.
     """
     tensor = expressions.array(tensor)
     malformed = malformed_numbers(mass, tensor)

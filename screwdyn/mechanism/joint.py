@@ -78,10 +78,7 @@ def _length(S: list[Any]) -> float:
 
 
 def check_independent(screws: Array) -> None:
-    """Raise JointError for numeric screws that are linearly dependent at the home pose and at a generic configuration.
-
-    Rotations about z, x and z are dependent at the home pose only: a joint of three freedoms.
-    """
+    """JointError for screws that are dependent at the home pose and elsewhere, unlike rotations about z, x and z."""
     if screws.dtype != np.float64 or np.linalg.svd(screws, compute_uv=False)[-1] > _CLEARLY_INDEPENDENT:
         return
     T, twists = np.eye(4), np.empty_like(screws)

@@ -98,11 +98,7 @@ class Factors:
         return np.asarray(np.linalg.solve(self.L.T, across))
 
     def motor_forces(self, force: Array, active: npt.NDArray[np.bool_], wanted: Array | None = None) -> Array:
-        """The τ of active freedoms with the work of a force in all motions, Zᵀ τ = Zᵀ force, (n,), in one state.
-
-        It is the one nearest to the wanted τ, by default to zero. :meth:`missing` is what the
-        motors cannot give.
-        """
+        """The τ of active freedoms with Zᵀ τ = Zᵀ force, (n,), that is nearest to a wanted one, in one state."""
         Z, tau = self.motions(), np.where(active, 0.0 if wanted is None else wanted, 0.0)
         U, sizes, Vt = np.linalg.svd(Z.T[:, active], full_matrices=False)
         kept = sizes > _WEAKEST * sizes.max(initial=0.0)
@@ -110,10 +106,7 @@ class Factors:
         return tau
 
     def missing(self, force: Array, tau: Array, weight: float) -> float:
-        """The largest |Zᵀ (force − τ)|, relative to the terms of Zᵀ force, in one state.
-
-        ``weight`` is :attr:`Model.weight_bound`.
-        """
+        """The largest |Zᵀ (force − τ)| relative to the terms of Zᵀ force, in one state, with the bound of weights."""
         Z = self.motions()
         terms = max(_largest(np.abs(Z.T) @ np.abs(force)), SLIGHT * weight)
         return _largest(Z.T @ (force - tau)) / terms if terms else 0.0
@@ -195,10 +188,9 @@ class Closure:
         return q
 
     def closed(self, q: Array) -> tuple[Array, Factors]:
-        """The nearest configuration with closed loops, in the metric of M, to one whose loops are nearly closed.
+        """The nearest configuration in which nearly closed loops are closed, and the factors before the last step.
 
-        One Newton step removes a gap of the size of an integrator's error to rounding. The factors are those before the
-        last step. LoopError if a gap remains, because constraints have become dependent.
+        One Newton step removes the gap of an integrator. LoopError if one remains, as constraints are dependent.
         """
         for _ in range(_STEPS):
             phi, factors = self.gap(q, 1), self.factors(q)

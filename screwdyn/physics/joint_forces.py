@@ -85,11 +85,9 @@ class JointForces(NamedTuple):
 
 
 def subtree_wrench(tree: Robot, link: str, q: Array, qd: Array, qdd: Array) -> Array:
-    """Ad(T)ᵀ Σ Ad(T_i)⁻ᵀ (I_i (V̇_i − [0; R_iᵀ g]) − ad(V_i)ᵀ I_i V_i), (k, 6), in the link's frame, N m and N.
+    """Wrenches but weight on a link and all links beyond it, (k, 6), in its frame, in k states, N m and N.
 
-    The sum of all wrenches on the link and all links beyond it but their weight: that of the link's joint, those of
-    closed loops, and external ones. Without the last two, and without an armature, its component along the joint's
-    screw is the joint's force. The arrays of the states are (k, nq), (k, nv) and (k, nv).
+    Ad(T)ᵀ Σ Ad(T_i)⁻ᵀ (I_i (V̇_i − [0; R_iᵀ g]) − ad(V_i)ᵀ I_i V_i).
     """
     total = np.zeros((len(q), 6))
     for name in tree.subtree(link):
@@ -145,19 +143,13 @@ class Feedback(NamedTuple):
 
 
 def semi_implicit_euler(motion: Any, q: Any, qd: Any, dt: Any) -> tuple[Any, Any]:
-    """The state after a step: q̇₁ = q̇ + h q̈(q, q̇), and q₁ is reached from q by moving at q̇₁ for h seconds.
-
-    The error after a given time is proportional to h.
-    """
+    """The state after a step of order 1: q̇₁ = q̇ + h q̈(q, q̇), and q₁ is reached from q by moving at q̇₁ for h seconds."""
     qd = qd + motion.acceleration(q, qd) * dt
     return motion.normalized(motion.moved(q, qd * dt)), qd
 
 
 def runge_kutta_4(motion: Any, q: Any, qd: Any, dt: Any) -> tuple[Any, Any]:
-    """The state after a step of the classical Runge-Kutta method; the error after a given time is proportional to h⁴.
-
-    Quaternions are integrated as four numbers and scaled to length 1.
-    """
+    """The state after a step of the classical Runge-Kutta method, of order 4, in which quaternions are four numbers."""
     half, sixth, third = dt / 2.0, dt / 6.0, dt / 3.0
     k1, a1 = motion.rate(q, qd), motion.acceleration(q, qd)
     q2, qd2 = motion.normalized(q + k1 * half), qd + a1 * half

@@ -20,12 +20,12 @@ from screwdyn.forms.closed_loops import ClosedLoops
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.configurations import screw_system as _screw_system
 from screwdyn.forms.configurations import system_order as _system_order
-from screwdyn.forms.equilibrium import equilibrium as _equilibrium
-from screwdyn.forms.equilibrium import holding_torque as _holding_torque
-from screwdyn.forms.inverse_kinematics import inverse_kinematics as _inverse_kinematics
 from screwdyn.forms.numbers import define_methods, one_state
 from screwdyn.forms.point import Point
 from screwdyn.forms.requests import operation_count as _operation_count
+from screwdyn.forms.search import equilibrium as _equilibrium
+from screwdyn.forms.search import holding_torque as _holding_torque
+from screwdyn.forms.search import inverse_kinematics as _inverse_kinematics
 from screwdyn.io.files import Files
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Body, Handle

@@ -21,7 +21,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, TopologyError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
-from screwdyn.forms.equilibrium import stable_equilibrium
+from screwdyn.forms.search import stable_equilibrium
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.chart import pose_at
 from screwdyn.mechanism.joint import Joint
@@ -283,7 +283,7 @@ def grasp(
         Positions at which the joint starts, rad and m; by default neutral for a new joint, and the present ones for
         the joint that a link of the tree keeps. "hanging": the new joint and the passive joints of the payload start
         where the payload hangs at rest, at a minimum of the energy of gravity and springs
-        (:func:`~screwdyn.forms.equilibrium.stable_equilibrium`), which must be within the limits of the joints.
+        (:func:`~screwdyn.forms.search.stable_equilibrium`), which must be within the limits of the joints.
     shape : Shape or sequence of Shape, optional
         As for :meth:`KinematicTree.attach`.
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
 
 import screwdyn as sd
-from screwdyn.forms.equilibrium import stable_equilibrium
+from screwdyn.forms.search import stable_equilibrium
 from screwdyn.testing import random_tree
 
 G = 9.81

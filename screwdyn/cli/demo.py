@@ -19,8 +19,6 @@ import screwdyn as sd
 from screwdyn.core.types import Array
 from screwdyn.io.document import some, unused
 
-__all__ = ["demo"]
-
 # Critically damped at 10 rad/s.
 STIFFNESS, DAMPING = 100.0, 20.0
 

@@ -11,8 +11,6 @@ from screwdyn.core.errors import ScrewdynError
 from screwdyn.io.document import Entry
 from screwdyn.tree import KinematicTree
 
-__all__ = ["WRITERS", "Beside", "named_robot", "note_output", "output_paths", "read_robot", "require_readable"]
-
 _URDF = (".urdf", ".xacro")
 _READERS: dict[str, Callable[[Path], KinematicTree]] = {
     ".json": KinematicTree.from_json,

@@ -14,8 +14,6 @@ from screwdyn.cli.files import WRITERS, read_robot, require_readable
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError
 from screwdyn.io.urdf import check_urdf
 
-__all__ = ["main"]
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.

@@ -26,8 +26,6 @@ from screwdyn.simulation.simulate import simulate
 from screwdyn.tree import KinematicTree
 from screwdyn.views.film import film_path
 
-__all__ = ["read_scenario", "run_scenario"]
-
 # Formats of figures that Matplotlib writes without further programs.
 FIGURES = (".png", ".svg", ".pdf", ".eps", ".ps", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
 _SUFFIXES = {"csv": (".csv",), "npz": (".npz",), "figure": FIGURES, "film": (".html", ".gif", ".mp4")}

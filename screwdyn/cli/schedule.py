@@ -22,8 +22,6 @@ from screwdyn.mechanism.shape import Shape
 from screwdyn.physics.state import State
 from screwdyn.tree import KinematicTree
 
-__all__ = ["Present", "called", "schedule"]
-
 # The numbers of bodies; those of solids are arguments of functions of their names.
 _SIZES: dict[str, Callable[[Entry], Any]] = {
     "box": lambda given: given.numbers(3),

@@ -14,8 +14,6 @@ from screwdyn.views.figures import Axes, Figure, blank_figure, palette, short
 if TYPE_CHECKING:
     from screwdyn.papers.selection import Criteria
 
-__all__ = ["plot_selection"]
-
 
 def plot_selection(arms: Mapping[str, Criteria]) -> Figure:
     """Draw the criteria as bars; for each arm, manipulability over a section of the workspace, and torques."""

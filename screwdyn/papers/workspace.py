@@ -20,9 +20,6 @@ from screwdyn.mechanism.topology import check_open
 from screwdyn.papers.formulations import denoc
 from screwdyn.tree import KinematicTree
 
-__all__ = ["UNITS", "Arm", "Estimate", "Limits", "NoSizeError", "Reach"]
-
-
 Limits = Mapping[str, tuple[float, float]]
 
 # Configurations from which Newton's method starts, and those that are tried for one position.

@@ -10,9 +10,6 @@ import numpy.typing as npt
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 
-__all__ = ["Fit", "consistent_fit", "dependencies", "fit", "is_consistent", "parameters_of", "pseudo_inertia"]
-
-
 Indices = npt.NDArray[np.intp]
 
 # Singular values, of columns scaled to length 1 and relative to the largest, below which a direction counts as not

@@ -150,11 +150,8 @@ class FuEquations:
         D_rot = fu.D_rot(x) + np.diag(fu.armature)  # the rotation of motors
         self.parts = Parts(*map(fu.contracted, (fu.D_tran(x), D_rot, fu.h_tran(x, rates), fu.h_rot(x, rates))))
         self._c = fu.contracted(fu.c(x))
-        self.all_torques = self.torque(self.all())
-
-    def all(self) -> Parts:
-        """True for every part."""
-        return Parts(*(np.full(x.shape, True) for x in self.parts))
+        self.all = Parts(*(np.full(x.shape, True) for x in self.parts))
+        self.all_torques = self.torque(self.all)
 
     def torque(self, kept: Parts) -> Array:
         """τ of the kept parts (Eq. 3.4-24), recorded."""
@@ -231,7 +228,7 @@ def simplified(tree: Mechanism, trajectory: Trajectory, tolerance: float) -> Sim
     state = equations.set_points(trajectory)
     peak = np.abs(equations.evaluated(equations.all_torques, state)).max(axis=0)
     torques = _torques(equations.parts_at(state), state[2])
-    kept, error = equations.all(), np.zeros_like(state[2])
+    kept, error = Parts(*map(np.copy, equations.all)), np.zeros_like(state[2])
     for (name, *index), torque in sorted(torques.items(), key=lambda item: _ratio(np.abs(item[1]), peak).max()):
         if (np.abs(error + torque) <= tolerance * peak).all():
             error = error + torque
@@ -323,17 +320,9 @@ class SimplifiedModel:
         return self.error_along(self.trajectory)
 
     def error_along(self, trajectory: Trajectory) -> TorqueError:
-        """Error along another trajectory, for which the tolerance is no bound.
+        """Error along another trajectory, given as for :func:`parts`, for which the tolerance is no bound.
 
-        Parameters
-        ----------
-        trajectory : Run, selection.Trajectory, or three (k, n) arrays
-            As for :func:`parts`.
-
-        Raises
-        ------
-        ShapeError
-            If the trajectory has a wrong shape, or entries that are not finite.
+        ShapeError if the trajectory has a wrong shape, or entries that are not finite.
         """
         full, own = self._torques(self._equations.set_points(trajectory))
         return TorqueError(np.abs(own - full).max(0), np.sqrt(((own - full) ** 2).mean(0)), np.abs(full).max(0))
@@ -355,14 +344,7 @@ class SimplifiedModel:
     def plot(self) -> Figure:
         """Draw the torques of the full and of the simplified model over the set points, and their difference.
 
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Raises
-        ------
-        ScrewdynError
-            If Matplotlib, the extra ``plot``, is not installed.
+        Result and error as for :meth:`Parts.plot`.
         """
         from screwdyn.views.figures import blank_figure
 

@@ -20,9 +20,6 @@ from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import check_open, leaders
 from screwdyn.screws.screw import skew_of
 
-__all__ = ["Formulation", "JointVector", "MatrixFormulation", "Row", "Wrenches", "cross", "mapped", "symbolic"]
-
-
 _STATES = frozenset(("q", "qd", "qdd", "theta", "thetad"))
 
 Wrenches: TypeAlias = Mapping[str, ArrayLike] | None
@@ -41,11 +38,7 @@ def _record(cls: type) -> None:
 
 
 def _recording(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that gets each `JointVector` as an array, after a check, and records expressions.
-
-    If its arguments or the attributes of its object have expressions, it runs with traced scalars in their place, and
-    its results are converted to expressions: equal operations occur once, and no product of sums is multiplied out.
-    """
+    """A method that gets each `JointVector` as an array, and runs on traced scalars in the place of expressions."""
     signature = inspect.signature(method)
     states = [name for name, parameter in signature.parameters.items() if parameter.annotation == "JointVector"]
 
@@ -61,15 +54,19 @@ def _recording(method: Callable[..., Any]) -> Callable[..., Any]:
 
         derivation = Derivation()
 
-        def traced(x: Array) -> Array:
-            return derivation.scalars(x.flat).astype(object).reshape(x.shape)
+        def of_objects(f: Callable[..., Any], part: Any) -> Any:
+            if isinstance(part, np.ndarray):
+                return f(part.ravel()).astype(object).reshape(part.shape) if part.dtype == object else part
+            return f(np.array([part]))[0] if _is_symbolic(part) else part
 
+        traced = functools.partial(of_objects, derivation.scalars)
         given |= {name: numbers(given[name], name) for name in _STATES & given.keys()}
         if isinstance(wrenches := given.get("wrenches"), Mapping):
             given["wrenches"] = {link: numbers(x, f"the wrench on {link!r}") for link, x in wrenches.items()}
         twin = copy.copy(self)
-        vars(twin).update(_mapped(traced, vars(self)), _symbolic=False)
-        return _mapped(derivation.expressions, method(twin, **_mapped(traced, given)))
+        vars(twin).update(mapped(traced, vars(self)), _symbolic=False)
+        found = method(twin, **mapped(traced, given))
+        return mapped(functools.partial(of_objects, derivation.expressions), found)
 
     return call
 
@@ -89,14 +86,9 @@ def numbers(x: ArrayLike, what: str) -> Array:
 
 def symbolic(x: Any) -> list[Any]:
     """The expressions and traced scalars in nested containers."""
-    found: list[Any] = []
-
-    def noted(a: Array) -> Array:
-        found.extend(filter(_is_symbolic, a.flat))
-        return a
-
-    _mapped(noted, x)
-    return found
+    parts: list[Any] = []
+    mapped(parts.append, x)
+    return [entry for part in parts for entry in np.asarray(part, dtype=object).flat if _is_symbolic(entry)]
 
 
 def _is_symbolic(x: Any) -> bool:
@@ -112,17 +104,6 @@ def mapped(f: Callable[[Any], Any], x: Any) -> Any:
         parts = [mapped(f, part) for part in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
     return f(x)
-
-
-def _mapped(f: Callable[[Any], Any], x: Any) -> Any:
-    """Nested containers with f of all arrays of objects, and of all expressions and traced scalars."""
-
-    def of(part: Any) -> Any:
-        if isinstance(part, np.ndarray):
-            return f(part) if part.dtype == object else part
-        return f(np.array([part]))[0] if _is_symbolic(part) else part
-
-    return mapped(of, x)
 
 
 class Row(NamedTuple):
@@ -302,11 +283,7 @@ class Formulation(ABC):
         return self.joints == self.coordinates
 
     def _vector(self, x: ArrayLike, what: str, names: tuple[str, ...] | None = None) -> Array:
-        """A state with an entry for each name, by default for each row.
-
-        It is of objects if it or the tree has expressions or traced scalars. All public methods pass their states
-        through it.
-        """
+        """A state, checked to have an entry for each name, by default each row; of objects if it or the tree is."""
         found, names = numbers(x, what), self.joints if names is None else names
         if found.shape != (len(names),):
             expected = f"must have an entry for each of {', '.join(names)}"

@@ -11,18 +11,6 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.papers.formulations.formulation import Formulation, JointVector, MatrixFormulation, Row, Wrenches, cross
 from screwdyn.screws.screw import skew_of
 
-__all__ = [
-    "GeneralizedDAlembert",
-    "LagrangeEuler",
-    "NewtonEuler",
-    "PoseDerivatives",
-    "Q",
-    "Step",
-    "Vectors",
-    "pseudo_inertia",
-    "recursion",
-]
-
 
 def Q(row: Row) -> Array:
     """Q_i, (4, 4): ∂^{i−1}A_i/∂q_i = Q_i ^{i−1}A_i (Fu Eq. 3.2-9).

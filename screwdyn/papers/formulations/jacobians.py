@@ -14,8 +14,6 @@ from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulat
 from screwdyn.papers.formulations.fu import PoseDerivatives
 from screwdyn.screws.screw import skew_of
 
-__all__ = ["DeNOC", "Kronecker", "Lagrangian", "Progressive", "derivative_of_product", "partial", "rate"]
-
 
 class Dual:
     """A number x and its derivatives dx, (k,); both may be floats, expressions or traced scalars."""
@@ -128,22 +126,9 @@ class Lagrangian(MatrixFormulation):
     def motor_torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Wrenches = None) -> Array:
         """τ = B q̈ + C q̇ + g + F_v q̇ + F_s sgn q̇ + Jᵀ h_e, (n,), N m or N (Eq. 50).
 
-        F_v and F_s are the damping and friction of the joints. Springs are not in the source.
-
-        Parameters
-        ----------
-        q, qd, qdd : (n,) arrays
-            The rates must be numbers.
-        wrenches : mapping, optional
-            [n, f], (6,), that act on links, in the link's frame, as for the tree: h_e, which the arm exerts on its
-            environment, is their negative.
-
-        Raises
-        ------
-        ShapeError
-            If an argument has a wrong shape, or qd has expressions.
-        UnknownNameError
-            If there is no such link.
+        F_v and F_s are the damping and friction of the joints. Springs are not in the source. Arguments and errors as
+        for `NewtonEuler.inverse_dynamics`, but the rates must be numbers; h_e, which the arm exerts on its environment,
+        is the negative of the wrenches.
         """
         x, rates = self.joint_positions(q), self.joint_rates(qd)
         if unknown := [name for name, rate in zip(self.joints, rates, strict=True) if symbolic(rate)]:

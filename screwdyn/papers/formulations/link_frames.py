@@ -600,20 +600,10 @@ class Spatial(InLinkFrames):
 
 
 class Planar(InLinkFrames):
-    """The algorithm of Bhangale section 3.2.1, with its misprints corrected.
+    """The algorithm of Bhangale section 3.2.1, with its misprints corrected; parameters and errors as for `Spatial`.
 
-    ``GIM`` is `mass_matrix`, ``MCI`` is `coriolis_matrix`, which for a planar arm is the Christoffel matrix.
-
-    Parameters
-    ----------
-    tree : KinematicTree
-        A serial arm whose links move in the plane x-y of their frames: joints are revolute about z or slide in the
-        plane. What is welded to a link is part of it.
-
-    Raises
-    ------
-    ScrewdynError
-        If the tree has branches, other joints or other frames; the message names them.
+    ``GIM`` is `mass_matrix`, ``MCI`` is `coriolis_matrix`, which for a planar arm is the Christoffel matrix. The links
+    of the tree move in the plane x-y of their frames: joints are revolute about z or slide in the plane.
     """
 
     frames = "joints about z or along the plane x-y, and frames that turn about z only"

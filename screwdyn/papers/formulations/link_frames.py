@@ -23,12 +23,12 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.structure import Mechanism
-from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulation, Row, mapped
+from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulation, Row, cross, mapped
 
 __all__ = ["Planar", "Spatial"]
 
-Vector = tuple[Any, ...]
-Wrench = tuple[Vector, Vector]
+Wrench = tuple[Array, Array]
+_NONE = np.zeros(0)
 
 
 class Tally:
@@ -62,26 +62,16 @@ class Tally:
         return found | {"total": (sum(M for M, _ in found.values()), sum(A for _, A in found.values()))}
 
 
-def added(a: Vector, b: Vector) -> Vector:
-    """a + b of vectors, tensors or matrices."""
-    return tuple(x + y for x, y in zip(a, b, strict=True))
-
-
-def times(m: Any, a: Vector) -> Vector:
-    """m a."""
-    return tuple(m * x for x in a)
-
-
 class Masses(NamedTuple):
     """M_i or M̃_i: tensor and first moment about O_i, a point of link i on its joint; a_i leads from O_i to O_{i+1}.
 
     For M̃_i, s is δ̃_{i+1} + m̃_{i+1} a_i, the first moment about O_i of the links beyond.
     """
 
-    I: Vector
-    first: Vector
-    a: Vector
-    s: Vector = ()
+    I: Array
+    first: Array
+    a: Array
+    s: Array = _NONE
 
 
 class ArmLink(NamedTuple):
@@ -95,39 +85,31 @@ class ArmLink(NamedTuple):
     turn: Rotation | PlanarRotation
     a: Any
     b: Any
-    r: Vector
-    I: Vector
+    r: Array
+    I: Array
     m: Any
     carried: Any
-    slide: Vector = ()
+    slide: Array = _NONE
     fixed: Masses | None = None
 
 
 # What the steps do in space
 
 
-def cross(a: Vector, b: Vector) -> Vector:
-    """a × b: 6M 3A."""
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-def _crossed(a: Vector, X: Vector) -> Vector:
+def _crossed(a: Array, X: Array) -> Array:
     """a × X, column by column: 18M 9A."""
-    columns = [cross(a, X[k::3]) for k in range(3)]
-    return tuple(column[k] for k in range(3) for column in columns)
+    return np.column_stack([cross(a, X[k::3]) for k in range(3)]).ravel()
 
 
-def _swapped(a: Vector, b: Vector) -> Vector:
+def _swapped(a: Array, b: Array) -> Array:
     """−b × (a × 1) = (a · b) 1 − a bᵀ: 9M 3A."""
-    x, y, z = (u * v for u, v in zip(a, b, strict=True))
-    return (
-        *(y + z, -(a[0] * b[1]), -(a[0] * b[2])),
-        *(-(a[1] * b[0]), x + z, -(a[1] * b[2])),
-        *(-(a[2] * b[0]), -(a[2] * b[1]), x + y),
-    )
+    found = -np.outer(a, b)
+    x, y, z = -np.diag(found)
+    found[range(3), range(3)] = y + z, x + z, x + y
+    return found.ravel()
 
 
-def _congruent(uu: Any, uv: Any, vu: Any, vv: Any, c: Any, s: Any) -> Vector:
+def _congruent(uu: Any, uv: Any, vu: Any, vv: Any, c: Any, s: Any) -> tuple[Any, ...]:
     """R [[uu, uv], [vu, vv]] Rᵀ with R = [[c, −s], [s, c]]: 4M 7A."""
     b = (uu - vv) * s + (uv + vu) * c
     low, off = b * s, b * c
@@ -137,37 +119,37 @@ def _congruent(uu: Any, uv: Any, vu: Any, vv: Any, c: Any, s: Any) -> Vector:
 class Rotation(NamedTuple("_Rotation", [("c", Any), ("s", Any), ("ca", Any), ("sa", Any)])):
     """Cosine and sine of θ and α of Q_i = R_z(θ) R_x(α) (Eq. A.1), which turns from frame i + 1 to frame i."""
 
-    omega = 0, 0, 0  # at rest
+    omega = np.zeros(3)  # at rest
 
     def after(self, c: Any, s: Any) -> Self:
         """R_z Q_i with the cosine and sine of a further angle."""
         return self._replace(c=c * self.c - s * self.s, s=c * self.s + s * self.c)
 
-    def end(self, a: Any, b: Any) -> Vector:
+    def end(self, a: Any, b: Any) -> Array:
         """a_i: 2M."""
-        return a * self.c, a * self.s, b
+        return np.array([a * self.c, a * self.s, b])
 
-    def along(self, _: Vector, b: Any) -> Vector:
+    def along(self, _: Array, b: Any) -> Array:
         """b e_{i+1} in frame i: 4M."""
         x = b * self.sa
-        return x * self.s, -(x * self.c), b * self.ca
+        return np.array([x * self.s, -(x * self.c), b * self.ca])
 
-    def vector(self, r: Vector) -> Vector:
+    def vector(self, r: Array) -> Array:
         """Q r (B.1, with r_y sin α + r_z cos α for the printed difference): 8M 4A."""
         x, y, z = r
         r_c = y * self.ca - z * self.sa
-        return x * self.c - r_c * self.s, x * self.s + r_c * self.c, y * self.sa + z * self.ca
+        return np.array([x * self.c - r_c * self.s, x * self.s + r_c * self.c, y * self.sa + z * self.ca])
 
-    def back(self, r: Vector) -> Vector:
+    def back(self, r: Array) -> Array:
         """Qᵀ r, from frame i to frame i + 1: 8M 4A."""
         x, y, z = r
         r_c = y * self.c - x * self.s
-        return x * self.c + y * self.s, r_c * self.ca + z * self.sa, z * self.ca - r_c * self.sa
+        return np.array([x * self.c + y * self.s, r_c * self.ca + z * self.sa, z * self.ca - r_c * self.sa])
 
     moment, spin = vector, back  # Q n and Qᵀ ω
     cross = swept = staticmethod(cross)  # a × f and ω × a
 
-    def tensor(self, I: Vector) -> Vector:
+    def tensor(self, I: Array) -> Array:
         """Q I Qᵀ: 16M 17A.
 
         B.2 has these counts for Qᵀ I Q, which turns the other way; here R_x(α) comes first.
@@ -183,9 +165,9 @@ class Rotation(NamedTuple("_Rotation", [("c", Any), ("s", Any), ("ca", Any), ("s
         b6 = b2 * c
         b7 = ((i11 - i22) + b5) * s + (b6 + b6)
         b8 = b7 * s
-        return i11 - b8, b7 * c - b2, i22 - b5 + b8, b4 * c - b3 * s, b4 * s + b3 * c, i33 + b5
+        return np.array([i11 - b8, b7 * c - b2, i22 - b5 + b8, b4 * c - b3 * s, b4 * s + b3 * c, i33 + b5])
 
-    def matrix(self, X: Vector) -> Vector:
+    def matrix(self, X: Array) -> Array:
         """Q X Qᵀ of any matrix: 24M 22A."""
         c, s, ca, sa = self
         xx, xy, xz, yx, yy, yz, zx, zy, zz = X
@@ -195,71 +177,69 @@ class Rotation(NamedTuple("_Rotation", [("c", Any), ("s", Any), ("ca", Any), ("s
         xx, xy, yx, yy = _congruent(xx, xy, yx, yy, c, s)
         xz, yz = xz * c - yz * s, xz * s + yz * c
         zx, zy = zx * c - zy * s, zx * s + zy * c
-        return xx, xy, xz, yx, yy, yz, zx, zy, zz
+        return np.array([xx, xy, xz, yx, yy, yz, zx, zy, zz])
 
     @staticmethod
-    def twice_crossed(d: Vector, md: Vector) -> Vector:
+    def twice_crossed(d: Array, md: Array) -> Array:
         """−d × (m d × 1) (B.2, with −δ_y d_y in the last entry): 6M 3A."""
-        x, y, z = (a * b for a, b in zip(d, md, strict=True))
-        return z + y, -(md[0] * d[1]), z + x, -(md[0] * d[2]), -(md[1] * d[2]), y + x
+        x, y, z = d * md
+        return np.array([z + y, -(md[0] * d[1]), z + x, -(md[0] * d[2]), -(md[1] * d[2]), y + x])
 
     @staticmethod
-    def shift(I: Vector, first: Vector, a: Vector, s: Vector) -> Vector:
+    def shift(I: Array, first: Array, a: Array, s: Array) -> Array:
         """I − δ × (a × 1) − a × (s × 1) with s = δ + m a, entry by entry: 18M 18A.
 
         The upper left block of A_{i+1,i}ᵀ M̃_{i+1} A_{i+1,i}: the tensor of M̃_{i+1} about O_i.
         """
         x, y, z = zip(first, a, s, strict=True)
 
-        def off(u: Vector, v: Vector) -> Any:
+        def off(u: Any, v: Any) -> Any:
             return u[0] * v[1] + u[1] * v[2]
 
-        def on(u: Vector, v: Vector) -> Any:
+        def on(u: Any, v: Any) -> Any:
             return u[0] * u[1] + v[0] * v[1] + u[1] * u[2] + v[1] * v[2]
 
-        return I[0] + on(y, z), I[1] - off(x, y), I[2] + on(z, x), I[3] - off(x, z), I[4] - off(y, z), I[5] + on(x, y)
+        return I + np.array([on(y, z), -off(x, y), on(z, x), -off(x, z), -off(y, z), on(x, y)])
 
     def column(self, link: ArmLink, body: Masses) -> Wrench:
         """M̃_i p_i = [n; f]: nil."""
         x, y, _ = body.first
-        return ((y, -x, 0), (0, 0, link.carried)) if link.fixed else (body.I[3:], (-y, x, 0))
+        if link.fixed:
+            return np.array([y, -x, 0]), np.array([0, 0, link.carried])
+        return body.I[3:], np.array([-y, x, 0])
 
     def element(self, link: ArmLink, wrench: Wrench) -> Any:
         """p_iᵀ [n; f]: nil."""
         return wrench[1][2] if link.fixed else wrench[0][2]
 
-    def convective(self, omega: Vector, own: Masses) -> Wrench:
+    def convective(self, omega: Array, own: Masses) -> Wrench:
         """The left columns of W_i M_i E_i, ω × I and −ω × (m d × 1): 27M 12A."""
-        i11, i12, i22, i13, i23, i33 = own.I
-        return _crossed(omega, (i11, i12, i13, i12, i22, i23, i13, i23, i33)), _swapped(own.first, omega)
+        return _crossed(omega, own.I[[0, 1, 3, 1, 2, 4, 3, 4, 5]]), _swapped(own.first, omega)
 
-    def blocks(self, X: Vector, Y: Vector) -> Wrench:
+    def blocks(self, X: Array, Y: Array) -> Wrench:
         """X_{i+1} and Y_{i+1} in frame i: 48M 44A."""
         return self.matrix(X), self.matrix(Y)
 
-    def joined(self, here: Wrench, beyond: Wrench, body: Masses, a_dot: Vector, m: Any) -> Wrench:
+    def joined(self, here: Wrench, beyond: Wrench, body: Masses, a_dot: Array, m: Any) -> Wrench:
         """Both with X + a_i × Y − s × (ȧ_i × 1) and Y − m̃ ȧ_i × 1 of what is beyond: 30M 54A."""
         (X, Y), (X_beyond, Y_beyond) = here, beyond
-        X = added(X, added(X_beyond, added(_crossed(body.a, Y_beyond), _swapped(a_dot, body.s))))
-        x, y, z = times(m, a_dot)
-        xx, xy, xz, yx, yy, yz, zx, zy, zz = added(Y, Y_beyond)
-        return X, (xx, xy + z, xz - y, yx - z, yy, yz + x, zx + y, zy - x, zz)
+        X = X + (X_beyond + (_crossed(body.a, Y_beyond) + _swapped(a_dot, body.s)))
+        (x, y, z), Y = a_dot * m, Y + Y_beyond
+        Y[[1, 2, 3, 5, 6, 7]] += np.array([z, -y, -z, x, y, -x])
+        return X, Y
 
-    def columns(
-        self, link: ArmLink, body: Masses, _: Wrench, omega: Vector, X: Vector, Y: Vector
-    ) -> tuple[Wrench, Vector]:
+    def columns(self, link: ArmLink, body: Masses, _: Wrench, omega: Array, X: Array, Y: Array) -> tuple[Wrench, Array]:
         """(M̃_j W_j + [X_j 0; Y_j 0]) p_j, and the row p_jᵀ of [X_j; Y_j]; W_j p_j has ω × e = (ω_y, −ω_x, 0)."""
         x, y, z = body.first
         along, across = omega[1], -omega[0]
-        crossed = (z * across, -(z * along), y * along - x * across)  # −δ × (ω × e)
+        crossed = np.array([z * across, -(z * along), y * along - x * across])  # −δ × (ω × e)
         if link.fixed:
             m = link.carried
-            return ((-crossed[0], -crossed[1], -crossed[2]), (m * along, m * across, 0)), Y[6:]
-        i11, i12, i22, i13, i23, _ = body.I
-        n = (i11 * along + i12 * across, i12 * along + i22 * across, i13 * along + i23 * across)
-        return (added(n, X[2::3]), added(crossed, Y[2::3])), X[6:]
+            return (-crossed, np.array([m * along, m * across, 0])), Y[6:]
+        n = body.I[[0, 1, 3]] * along + body.I[[1, 2, 4]] * across
+        return (n + X[2::3], crossed + Y[2::3]), X[6:]
 
-    def below(self, link: ArmLink, omega: Vector, y: Wrench, u: Vector) -> Any:
+    def below(self, link: ArmLink, omega: Array, y: Wrench, u: Array) -> Any:
         """p_iᵀ u + y · W_i p_i: 2M 2A, or 2M 1A for a prismatic joint."""
         n, f = y
         if link.fixed:
@@ -270,7 +250,7 @@ class Rotation(NamedTuple("_Rotation", [("c", Any), ("s", Any), ("ca", Any), ("s
 # What the steps do in the plane
 
 
-def dot(a: Vector, b: Vector) -> Any:
+def dot(a: Array, b: Array) -> Any:
     """a · b in the plane: 2M 1A."""
     return a[0] * b[0] + a[1] * b[1]
 
@@ -278,84 +258,85 @@ def dot(a: Vector, b: Vector) -> Any:
 class PlanarRotation(NamedTuple("_PlanarRotation", [("c", Any), ("s", Any)])):
     """Cosine and sine of the angle of Q_i, which turns from frame i + 1, whose x is along a_i, to frame i."""
 
-    omega = (0,)  # at rest
+    omega = np.zeros(1)  # at rest
 
     def after(self, c: Any, s: Any) -> Self:
         """As in space."""
-        return type(self)(*self.vector((c, s)))
+        return type(self)(*self.vector(np.array([c, s])))
 
-    def end(self, a: Any, _: Any) -> Vector:
+    def end(self, a: Any, _: Any) -> Array:
         """a_i: 2M."""
-        return a * self.c, a * self.s
+        return np.array([a * self.c, a * self.s])
 
-    def along(self, slide: Vector, b: Any) -> Vector:
+    def along(self, slide: Array, b: Any) -> Array:
         """b e_{i+1} in frame i: 6M 2A."""
-        return self.vector((slide[0] * b, slide[1] * b))
+        return self.vector(slide * b)
 
-    def vector(self, r: Vector) -> Vector:
+    def vector(self, r: Array) -> Array:
         """Q r: 4M 2A."""
-        return r[0] * self.c - r[1] * self.s, r[0] * self.s + r[1] * self.c
+        return np.array([r[0] * self.c - r[1] * self.s, r[0] * self.s + r[1] * self.c])
 
-    def back(self, r: Vector) -> Vector:
+    def back(self, r: Array) -> Array:
         """Qᵀ r: 4M 2A."""
-        return r[0] * self.c + r[1] * self.s, r[1] * self.c - r[0] * self.s
+        return np.array([r[0] * self.c + r[1] * self.s, r[1] * self.c - r[0] * self.s])
 
-    def tensor(self, I: Vector) -> Vector:
+    def tensor(self, I: Array) -> Array:
         """What is about e is the same in all frames."""
         return I
 
     moment = spin = tensor
 
-    def cross(self, a: Vector, f: Vector) -> Vector:
+    def cross(self, a: Array, f: Array) -> Array:
         """The moment e · (a × f): 2M 1A."""
-        return (a[0] * f[1] - a[1] * f[0],)
+        return np.array([a[0] * f[1] - a[1] * f[0]])
 
-    def swept(self, omega: Vector, a: Vector) -> Vector:
+    def swept(self, omega: Array, a: Array) -> Array:
         """The velocity ω e × a: 2M."""
-        return -(omega[0] * a[1]), omega[0] * a[0]
+        return np.array([-(omega[0] * a[1]), omega[0] * a[0]])
 
-    def twice_crossed(self, d: Vector, md: Vector) -> Vector:
+    def twice_crossed(self, d: Array, md: Array) -> Array:
         """m d², which the paper leaves out: 2M 1A."""
-        return (dot(d, md),)
+        return np.array([dot(d, md)])
 
-    def shift(self, I: Vector, first: Vector, a: Vector, s: Vector) -> Vector:
+    def shift(self, I: Array, first: Array, a: Array, s: Array) -> Array:
         """I + a · δ + a · s with s = δ + m a, the moment of inertia of M̃_{i+1} about O_i: 4M 4A."""
-        return (I[0] + dot(a, first) + dot(a, s),)
+        return I + dot(a, first) + dot(a, s)
 
     def column(self, link: ArmLink, body: Masses) -> Wrench:
         """M̃_i p_i = [n; f]: nil, or 4M 1A for a prismatic joint."""
         if link.fixed:
-            return self.cross(body.first, link.slide), times(link.carried, link.slide)
-        return body.I, (-body.first[1], body.first[0])
+            return self.cross(body.first, link.slide), link.slide * link.carried
+        return body.I, np.array([-body.first[1], body.first[0]])
 
     def element(self, link: ArmLink, wrench: Wrench) -> Any:
         """p_iᵀ [n; f]: nil, or 2M 1A for a prismatic joint."""
         return dot(link.slide, wrench[1]) if link.fixed else wrench[0][0]
 
-    def convective(self, omega: Vector, own: Masses) -> Wrench:
+    def convective(self, omega: Array, own: Masses) -> Wrench:
         """The left columns of W_i M_i E_i, 0 and −ω m d: 2M."""
-        return (0,), tuple(-(omega[0] * x) for x in own.first)
+        return np.zeros(1), -(own.first * omega[0])
 
-    def blocks(self, X: Vector, Y: Vector) -> Wrench:
+    def blocks(self, X: Array, Y: Array) -> Wrench:
         """X_{i+1} and Y_{i+1} in frame i: 4M 2A."""
         return X, self.vector(Y)
 
-    def joined(self, here: Wrench, beyond: Wrench, body: Masses, a_dot: Vector, m: Any) -> Wrench:
+    def joined(self, here: Wrench, beyond: Wrench, body: Masses, a_dot: Array, m: Any) -> Wrench:
         """Both with X + a_i × Y + s · ȧ_i, where X_i has nothing else, and Y + m̃ e × ȧ_i of what is beyond: 6M 8A."""
         X, (x, y) = beyond
-        X = (added(X, self.cross(body.a, (x, y)))[0] + dot(body.s, a_dot),)
-        return X, added(here[1], (x - m * a_dot[1], y + m * a_dot[0]))
+        X = X + self.cross(body.a, beyond[1]) + dot(body.s, a_dot)
+        return X, here[1] + np.array([x - m * a_dot[1], y + m * a_dot[0]])
 
     def columns(
-        self, link: ArmLink, body: Masses, column: Wrench, omega: Vector, X: Vector, Y: Vector
-    ) -> tuple[Wrench, Vector]:
+        self, link: ArmLink, body: Masses, column: Wrench, omega: Array, X: Array, Y: Array
+    ) -> tuple[Wrench, Array]:
         """As in space, with W_j p_j = 0 of a revolute joint."""
         if not link.fixed:
             return (X, Y), X
         (w,), (x, y) = omega, column[1]
-        return ((w * dot(body.first, link.slide),), (-(w * y), w * x)), (dot(Y, link.slide),)
+        n, f = np.array([w * dot(body.first, link.slide)]), np.array([-(w * y), w * x])
+        return (n, f), np.array([dot(Y, link.slide)])
 
-    def below(self, link: ArmLink, omega: Vector, y: Wrench, u: Vector) -> Any:
+    def below(self, link: ArmLink, omega: Array, y: Wrench, u: Array) -> Any:
         """As in space: nil, or 3M 1A for a prismatic joint."""
         return omega[0] * self.cross(link.slide, y[1])[0] if link.fixed else u[0]
 
@@ -401,7 +382,7 @@ class InLinkFrames(MatrixFormulation):
         if matrix not in ("GIM", "MCI"):
             raise UnknownNameError.of(matrix, ("GIM", "MCI"), "matrix")
         tally, counting, n = Tally(), copy.copy(self), len(self.rows)
-        links = mapped(lambda x: None if x is None else tally, self._links([0.0] * n))
+        links = mapped(lambda x: x if x is None else np.full_like(x, tally, dtype=object)[()], self._links([0.0] * n))
         vars(counting).update(_begin=tally.begin)
         if matrix == "GIM":
             counting._gim(links)
@@ -421,10 +402,10 @@ class InLinkFrames(MatrixFormulation):
     def _gravity_vector(self, q: Array) -> Array:
         """−p_iᵀ [δ̃_i × g; m̃_i g]: gravity is part of w^E (Eq. 8)."""
         links = self._links(q.tolist())
-        found, g = [], tuple(self.gravity.tolist())
+        found, g = [], self.gravity
         for link, body in zip(links, self._composites(links, self._own_masses(links)), strict=True):
             g = g[: len(body.first)]
-            found.append(-link.turn.element(link, (link.turn.cross(body.first, g), times(link.carried, g))))
+            found.append(-link.turn.element(link, (link.turn.cross(body.first, g), g * link.carried)))
             g = link.turn.back(g)
         return np.array(found, dtype=np.result_type(q, self._dtype))
 
@@ -459,11 +440,11 @@ class InLinkFrames(MatrixFormulation):
         self._begin("2")
         r = turn.vector(link.r)
         self._begin("3")
-        d = tuple(x - y for x, y in zip(a, r, strict=True))
+        d = a - r
         self._begin("4")
-        first = times(link.m, d)
+        first = d * link.m
         self._begin("5(a)")
-        return Masses(added(turn.tensor(link.I), turn.twice_crossed(d, first)), first, a)
+        return Masses(turn.tensor(link.I) + turn.twice_crossed(d, first), first, a)
 
     def _own_masses(self, links: Sequence[ArmLink]) -> list[Masses]:
         """M_i of all links, with a_i to a point that slides with link i + 1."""
@@ -471,7 +452,7 @@ class InLinkFrames(MatrixFormulation):
         for k, (link, after) in enumerate(itertools.pairwise(links)):
             if after.fixed:
                 self._begin("1")
-                found[k] = found[k]._replace(a=added(found[k].a, link.turn.along(after.slide, after.b)))
+                found[k] = found[k]._replace(a=found[k].a + link.turn.along(after.slide, after.b))
         return found
 
     def _composites(self, links: Sequence[ArmLink], own: Sequence[Masses]) -> list[Masses]:
@@ -482,17 +463,17 @@ class InLinkFrames(MatrixFormulation):
             self._begin("5(b) rotation")
             I_beyond, first_beyond = turn.tensor(beyond.I), turn.vector(beyond.first)
             self._begin(self._row_of_s)
-            s = added(first_beyond, times(links[k + 1].carried, a))
+            s = first_beyond + a * links[k + 1].carried
             self._begin("5(b)")
             I_beyond = turn.shift(I_beyond, first_beyond, a, s)
             self._begin("5(b) sum")
-            found[k] = Masses(added(I, I_beyond), added(first, s), a, s)
+            found[k] = Masses(I + I_beyond, first + s, a, s)
         return found
 
-    def _moved(self, link: ArmLink, a: Vector, wrench: Wrench) -> Wrench:
+    def _moved(self, link: ArmLink, a: Array, wrench: Wrench) -> Wrench:
         """A_{i+1,i}ᵀ [n; f] in frame i: 22M 14A in space, 6M 4A in the plane."""
         n, f = link.turn.moment(wrench[0]), link.turn.vector(wrench[1])
-        return added(n, link.turn.cross(a, f)), f
+        return n + link.turn.cross(a, f), f
 
     def _gim(self, links: Sequence[ArmLink]) -> Array:
         """i_ij: steps 1 to 6 (the last is printed as 7 for the plane)."""
@@ -516,13 +497,13 @@ class InLinkFrames(MatrixFormulation):
             self._begin("ω")
             omega = links[k - 1].turn.spin(found[-1][0]) if k else link.turn.omega
             if not link.fixed:
-                omega = (*omega[:-1], omega[-1] + rates[k])
-            a_dot: Vector = ()
+                omega = np.array([*omega[:-1], omega[-1] + rates[k]])
+            a_dot = _NONE
             if k + 1 < len(links):
                 self._begin("ȧ")
                 a_dot = link.turn.swept(omega, at[k].a)
                 if links[k + 1].fixed:
-                    a_dot = added(a_dot, link.turn.along(links[k + 1].slide, rates[k + 1]))
+                    a_dot = a_dot + link.turn.along(links[k + 1].slide, rates[k + 1])
             found.append((omega, a_dot))
         return found
 
@@ -557,7 +538,7 @@ class InLinkFrames(MatrixFormulation):
                 found[i, j] = turn.element(links[i], wrench)
                 self._begin("c_ij, i > j")
                 y = self._moved(links[i], a, y)
-                u = added(turn.moment(u), turn.cross(a_dot, y[1]))
+                u = turn.moment(u) + turn.cross(a_dot, y[1])
                 found[j, i] = turn.below(links[i], omega, y, u)
         return found
 
@@ -595,8 +576,8 @@ class Spatial(InLinkFrames):
         for row, carried in zip(self.rows, masses, strict=True):
             (c, *_), (s, *_), (_, sa, ca) = row.home[:3, :3].tolist()
             (x, y, b), I = row.home[:3, 3].tolist(), row.I
-            tensor = (I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2])
-            yield ArmLink(Rotation(c, s, ca, sa), x * c + y * s, b, (*(-row.com),), tensor, row.m, carried)
+            tensor = I[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
+            yield ArmLink(Rotation(c, s, ca, sa), x * c + y * s, b, -row.com, tensor, row.m, carried)
 
 
 class Planar(InLinkFrames):
@@ -620,9 +601,9 @@ class Planar(InLinkFrames):
         before = PlanarRotation(1.0, 0.0)
         for row, start, end, carried in zip(self.rows, starts, ends, masses, strict=True):
             a, along = _polar(end - row.home[:2, :2].T @ (start - row.home[:2, 3]))
-            turn = along.after(*before.back((row.home[0, 0], row.home[1, 0])))
-            r, slide = along.back((*(end - row.com[:2]),)), before.back((*row.z[:2],))
-            yield ArmLink(turn, a, 0.0, r, (row.I[2, 2],), row.m, carried, slide)
+            turn = along.after(*before.back(row.home[:2, 0]))
+            r, slide = along.back(end - row.com[:2]), before.back(row.z[:2])
+            yield ArmLink(turn, a, 0.0, r, row.I[2:, 2], row.m, carried, slide)
             before = along
 
 

@@ -64,13 +64,10 @@ def array(value: Any) -> Array:
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value.copy()
     given = _given(value)
-    if given.dtype == object and possible() and any(is_expression(entry) for entry in given.flat):
-        entries = [_entry(entry) for entry in given.flat]
-        if any(is_expression(entry) for entry in entries):
-            result = np.empty(given.shape, dtype=object)
-            result.ravel()[:] = entries
-            return result
-        given = np.array(entries, dtype=np.float64).reshape(given.shape)
+    if given.dtype == object and possible() and any(map(is_expression, given.flat)):
+        given = np.array([*map(_entry, given.flat)], dtype=object).reshape(given.shape)
+        if any(map(is_expression, given.flat)):
+            return given
     return np.array(_float64(given))
 
 
@@ -140,25 +137,18 @@ def tidied(entries: Iterable[Any]) -> tuple[Any, ...]:
     entries = tuple(entries)
     if not any(map(is_expression, entries)):
         return entries
-    from sympy import count_ops
-
-    folded = [_folded(_whole(x)) if is_expression(x) else x for x in entries]
-    return tuple(
-        min(_whole(short), _whole(x), key=count_ops) if is_expression(x) else x
-        for short, x in zip(without_rounding(folded), entries, strict=True)
-    )
-
-
-def _folded(x: Any) -> Any:
-    """An expression expanded, and with squares of sines and cosines summed, unless it is too long for it."""
     from sympy import count_ops, expand, trigsimp
     from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
-    if terms_when_expanded(x) > _MANY_TERMS:
-        return x
-    expanded = expand(x)
-    short = expanded.has(TrigonometricFunction) and count_ops(expanded) <= _MANY_OPERATIONS
-    return trigsimp(expanded) if short else expanded
+    def folded(x: Any) -> Any:
+        if not is_expression(x) or terms_when_expanded(x) > _MANY_TERMS:
+            return x
+        x = expand(x)
+        return trigsimp(x) if x.has(TrigonometricFunction) and count_ops(x) <= _MANY_OPERATIONS else x
+
+    given = [_whole(x) if is_expression(x) else x for x in entries]
+    short = without_rounding([folded(x) for x in given])
+    return tuple(min(_whole(a), x, key=count_ops) if is_expression(x) else x for a, x in zip(short, given, strict=True))
 
 
 def terms_when_expanded(x: Any) -> int:
@@ -181,8 +171,9 @@ def without_rounding(sums: Sequence[Any]) -> list[Any]:
 
     def split(term: Any) -> tuple[float, Any]:
         coefficient, rest = term.as_coeff_Mul()
-        factors = (factor for factor in Mul.make_args(rest) if not _is_power_of(factor, sin | cos))
-        return abs(float(coefficient)), Mul(*factors)
+        powers = [(factor, *factor.as_base_exp()) for factor in Mul.make_args(rest)]
+        others = [x for x, base, n in powers if not (isinstance(base, sin | cos) and n.is_Integer and n > 0)]
+        return abs(float(coefficient)), Mul(*others)
 
     terms = [[(term, *split(term)) for term in Add.make_args(sympify(x))] for x in sums]
     largest: dict[Any, float] = {}
@@ -190,11 +181,6 @@ def without_rounding(sums: Sequence[Any]) -> list[Any]:
         largest[kind] = max(size, largest.get(kind, 0.0))
     kept = [[term for term, size, kind in of if size > 1e-15 * largest[kind]] for of in terms]
     return [Add(*some) if len(some) < len(all_) else x for x, some, all_ in zip(sums, kept, terms, strict=True)]
-
-
-def _is_power_of(factor: Any, functions: Any) -> bool:
-    base, power = factor.as_base_exp()
-    return isinstance(base, functions) and bool(power.is_Integer and power > 0)
 
 
 def is_bounded(a: Array, largest: float = LARGEST) -> bool:
@@ -244,9 +230,7 @@ def entries_of(matrix: Any) -> Array:
 def substituted(value: Any, values: Mapping[Any, Any]) -> Any:
     """What may contain expressions with the values of :func:`bound`, all at once: x and y may change places."""
     if isinstance(value, Parametric):
-        return replace(
-            value, **{field.name: substituted(getattr(value, field.name), values) for field in fields(value)}
-        )
+        return replace(value, **{x.name: substituted(getattr(value, x.name), values) for x in fields(value)})
     if isinstance(value, np.ndarray) and value.dtype == object:
         return array([substituted(x, values) for x in value.flat]).reshape(value.shape)
     return number(value.xreplace(values)) if is_expression(value) else value
@@ -274,7 +258,10 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
     """
     if not isinstance(values, Mapping):
         raise ShapeError(f"values must be a mapping from symbols or their names; got {values!r}")
+    known = sorted({symbol.name for symbol in symbols})
     for key, value in values.items():
+        if isinstance(key, str) and key not in known:
+            raise UnknownNameError.of(key, known, "symbol")
         if not isinstance(key, str) and not getattr(key, "is_Symbol", False):
             raise ShapeError(f"values are given by symbols or their names; got {key!r}")
         try:
@@ -283,10 +270,6 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
             raise ShapeError(f"the value of {key} must be a number or an expression; got {value!r}") from None
         if value != value:
             raise ShapeError(f"the value of {key} is not a number; got {value!r}")
-    known = sorted({symbol.name for symbol in symbols})
-    for key in values:
-        if isinstance(key, str) and key not in known:
-            raise UnknownNameError.of(key, known, "symbol")
     if not symbols:
         return {}
     from sympy import sympify

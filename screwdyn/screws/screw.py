@@ -10,9 +10,10 @@ not check that it is a rigid motion: the results for any other matrix have no me
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,33 +54,24 @@ _AXES |= {"-x": (-1.0, 0.0, 0.0), "-y": (0.0, -1.0, 0.0), "-z": (0.0, 0.0, -1.0)
 _IDENTITY = np.eye(4)
 
 
-def shaped(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
-    """Return x as floats, after checking that they are finite and that the last axes of x have lengths `tail`."""
+def shaped(x: ArrayLike, tail: tuple[int, ...], what: str, read: Callable[[Any], Array] = expressions.real) -> Array:
+    """Return x as finite floats, or as ``read`` reads it, after checking that its last axes have lengths ``tail``."""
+    numbers = read is expressions.real
     try:
-        array = expressions.real(x)
+        array = read(x)
     except (TypeError, ValueError) as error:
-        if symbols := expressions.symbols_in(x):
+        if numbers and (symbols := expressions.symbols_in(x)):
             raise UnboundSymbolError.of(symbols, what) from error
         raise ShapeError(f"{what} must be an array of numbers, got {x!r}") from error
-    if not np.isfinite(_with_tail(array, tail, what)).all():
+    if array.shape[max(array.ndim - len(tail), 0) :] != tail:
+        raise ShapeError(f"{what} must have shape ({', '.join(('...', *map(str, tail)))}), got {array.shape}")
+    if numbers and not np.isfinite(array).all():
         raise ShapeError(f"{what} has entries that are not finite: {array.tolist()}")
     return array
 
 
-def entries(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
-    """Return x as floats or expressions, after checking that the last axes of x have lengths `tail`."""
-    try:
-        array = expressions.array(x)
-    except (TypeError, ValueError) as error:
-        raise ShapeError(f"{what} must be an array of numbers, got {x!r}") from error
-    return _with_tail(array, tail, what)
-
-
-def _with_tail(array: Array, tail: tuple[int, ...], what: str) -> Array:
-    if array.shape[max(array.ndim - len(tail), 0) :] != tail:
-        expected = ", ".join(("...", *map(str, tail)))
-        raise ShapeError(f"{what} must have shape ({expected}), got {array.shape}")
-    return array
+# The same, of floats or expressions.
+entries = functools.partial(shaped, read=expressions.array)
 
 
 def skew(v: ArrayLike) -> Array:
@@ -216,17 +208,9 @@ def inverse(T: ArrayLike) -> Array:
 def Ad(T: ArrayLike) -> Array:
     """Adjoint of a pose, [[R, 0], [p^ R, R]]: changes the frame of a twist from B to A if T is T_AB.
 
-    ``T @ exp(V) == exp(Ad(T) @ V) @ T``. Its transpose changes the frame of a wrench from A to B. Raises ShapeError if
-    T has another shape or entries that are not finite. docs/mathematics.md §1.
-
-    Parameters
-    ----------
-    T : array_like, shape (..., 4, 4)
-        Pose, in metres.
-
-    Returns
-    -------
-    ndarray, shape (..., 6, 6)
+    It is (..., 6, 6), of a pose T (..., 4, 4) in metres: ``T @ exp(V) == exp(Ad(T) @ V) @ T``. Its transpose changes
+    the frame of a wrench from A to B. Raises ShapeError if T has another shape or entries that are not finite.
+    docs/mathematics.md §1.
     """
     T = shaped(T, (4, 4), "pose")
     R = T[..., :3, :3]
@@ -283,20 +267,12 @@ def _exp_coefficients(angle: Array) -> tuple[Array, Array, Array]:
 
 
 def exp(V: ArrayLike) -> Array:
-    """Pose reached by following the constant twist V for one second (the exponential of its 4x4 matrix).
+    """Pose (..., 4, 4) reached by following a constant twist for one second (the exponential of its 4x4 matrix).
 
-    With x the length of w: R = 1 + (sin x / x) w^ + ((1 - cos x) / x^2) w^^2 and
+    The twist V = [w; v], (..., 6), is in rad/s and m/s (or a screw times an angle). With x the length of w:
+    R = 1 + (sin x / x) w^ + ((1 - cos x) / x^2) w^^2 and
     p = (1 + ((1 - cos x) / x^2) w^ + ((x - sin x) / x^3) w^^2) v, to full accuracy at any x. Raises ShapeError if V has
     another shape or entries that are not finite.
-
-    Parameters
-    ----------
-    V : array_like, shape (..., 6)
-        Twist [w; v] in rad/s and m/s (or a screw times an angle).
-
-    Returns
-    -------
-    ndarray, shape (..., 4, 4)
     """
     V = shaped(V, (6,), "twist")
     angle = np.sqrt(dot(V[..., :3], V[..., :3]))
@@ -309,16 +285,8 @@ def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
     R = 1 + sin q w^ + (1 - cos q) w^^2, p = (q 1 + (1 - cos q) w^ + (q - sin q) w^^2) v. Raises ShapeError if an
     argument has another shape or entries that are not finite.
 
-    Parameters
-    ----------
-    S : array_like, shape (..., 6)
-        Unit screw: ``|w| = 1``, or ``w = 0`` and ``|v| = 1``. Not checked; see `unit`.
-    q : array_like, shape (...)
-        In radians, or in metres for a pure translation.
-
-    Returns
-    -------
-    ndarray, shape (..., 4, 4)
+    The pose is (..., 4, 4). S is (..., 6), with ``|w| = 1``, or ``w = 0`` and ``|v| = 1``, which is not checked; see
+    `unit`. q is (...), in radians, or in metres for a pure translation.
     """
     return motion_of(shaped(S, (6,), "screw"), shaped(q, (), "coordinate"))
 
@@ -332,19 +300,10 @@ def motion_of(S: Array, q: Array) -> Array:
 def log(T: ArrayLike) -> Array:
     """Twist V with exp(V) = T and angle ``|w|`` in [0, pi] (docs/mathematics.md §1).
 
-    The rotation vector is computed from the unit quaternion, which is the largest row of 4 q q^T, normalised, so that
-    no digits are lost near 0 or near pi. At exactly pi, w and -w are both solutions, and either may be returned. Raises
-    ShapeError if T has another shape or entries that are not finite.
-
-    Parameters
-    ----------
-    T : array_like, shape (..., 4, 4)
-        Pose, in metres.
-
-    Returns
-    -------
-    ndarray, shape (..., 6)
-        Twist [w; v] in radians and metres.
+    V = [w; v], (..., 6), is in radians and metres, of a pose T (..., 4, 4) in metres. The rotation vector is computed
+    from the unit quaternion, which is the largest row of 4 q q^T, normalised, so that no digits are lost near 0 or near
+    pi. At exactly pi, w and -w are both solutions, and either may be returned. Raises ShapeError if T has another shape
+    or entries that are not finite.
     """
     T = shaped(T, (4, 4), "pose")
     R = T[..., :3, :3]
@@ -385,18 +344,10 @@ def _turns(S: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
 
 
 def unit(S: ArrayLike) -> Array:
-    """Scale screws so that ``|w| = 1``, or ``w = 0`` and ``|v| = 1``.
+    """Scale screws (..., 6) so that ``|w| = 1``, or ``w = 0`` and ``|v| = 1``.
 
     A pitch above 1e12 m/rad is treated as rounding of a pure translation: w becomes 0. Raises ScrewdynError if a screw
     is zero or not finite.
-
-    Parameters
-    ----------
-    S : array_like, shape (..., 6)
-
-    Returns
-    -------
-    ndarray, shape (..., 6)
     """
     S = shaped(S, (6,), "screw")
     w, v, turning = _turns(S)
@@ -421,17 +372,10 @@ def pitch(S: ArrayLike) -> Array:
 
 
 def axis(S: ArrayLike) -> tuple[Array, Array]:
-    """Axis of a screw (..., 6): its direction and its point w x v / w.w, which is the closest to the origin.
+    """Axis of a screw (..., 6): its direction, and its point w x v / w.w in metres, which is the closest to the origin.
 
-    A pure translation has no particular axis: the point returned is the origin. Raises ScrewdynError if a screw is zero
-    or not finite. docs/mathematics.md §1.
-
-    Returns
-    -------
-    direction : ndarray, shape (..., 3)
-        Unit vector.
-    point : ndarray, shape (..., 3)
-        In metres.
+    Both are (..., 3); the direction is a unit vector. A pure translation has no particular axis: the point returned is
+    the origin. Raises ScrewdynError if a screw is zero or not finite. docs/mathematics.md §1.
     """
     S = unit(S)
     w, v = S[..., :3], S[..., 3:]
@@ -520,19 +464,10 @@ def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: 
 
 
 def reciprocal_product(S1: ArrayLike, S2: ArrayLike) -> Array:
-    """Reciprocal product w1.v2 + v1.w2 of two screws in the same frame; the same in every frame.
+    """Reciprocal product w1.v2 + v1.w2, (...), of two screws (..., 6) in the same frame; the same in every frame.
 
-    Zero means that a wrench along one does no work on a twist along the other. Raises ShapeError if a screw has another
-    shape or entries that are not finite.
-
-    Parameters
-    ----------
-    S1, S2 : array_like, shape (..., 6)
-        Both as [w; v]: pass a wrench [n; f] as [f; n].
-
-    Returns
-    -------
-    ndarray, shape (...)
+    Both are [w; v]: pass a wrench [n; f] as [f; n]. Zero means that a wrench along one does no work on a twist along
+    the other. Raises ShapeError if a screw has another shape or entries that are not finite.
     """
     return dot(shaped(S1, (6,), "screw"), to_linear_first(S2))
 

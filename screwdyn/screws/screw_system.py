@@ -103,7 +103,7 @@ def _span(screws: ArrayLike, tol: float) -> tuple[Array, int]:
 
 
 def system_basis(screws: ArrayLike, tol: float = 1e-9) -> Array:
-    """Orthonormal basis (with respect to the six components) of the space spanned by some screws.
+    """Orthonormal basis, (order, 6), with respect to the six components, of the space spanned by some screws.
 
     The right singular vectors of the stacked screws (docs/mathematics.md §9). Raises ShapeError if the screws have
     another shape, or entries that are not finite numbers.
@@ -114,10 +114,6 @@ def system_basis(screws: ArrayLike, tol: float = 1e-9) -> Array:
         All in one frame. Each is first scaled to Euclidean length 1, so that `tol` is dimensionless.
     tol : float
         Singular values below this fraction of the largest count as zero.
-
-    Returns
-    -------
-    ndarray, shape (order, 6)
     """
     basis, order = _span(screws, tol)
     return basis[:order]
@@ -132,13 +128,9 @@ def system_order(screws: ArrayLike, tol: float = 1e-9) -> int:
 
 
 def reciprocal_system(screws: ArrayLike, tol: float = 1e-9) -> Array:
-    """Orthonormal basis of the screws that are reciprocal to all given screws (docs/mathematics.md §9).
+    """Orthonormal basis, (6 - order, 6), of the screws reciprocal to all given screws (docs/mathematics.md §9).
 
     Parameters and errors as for `system_basis`.
-
-    Returns
-    -------
-    ndarray, shape (6 - order, 6)
     """
     basis, order = _span(screws, tol)
     return to_linear_first(basis[order:])

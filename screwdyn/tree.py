@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from screwdyn.changes.catalogue import Changes
+from screwdyn.changes.catalogue import Changes, change_of
 from screwdyn.changes.change import Scheduled
-from screwdyn.changes.record import change_of
 from screwdyn.core import expressions
 from screwdyn.core.errors import UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, cached_property

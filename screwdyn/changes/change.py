@@ -36,7 +36,6 @@ __all__ = [
     "LoopRef",
     "Pose",
     "Scheduled",
-    "seconds",
 ]
 
 # Types of fields, with what files must know besides. Of other fields, `str | Handle` is a link, and `str` a new name.

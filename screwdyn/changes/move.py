@@ -1,4 +1,4 @@
-"""Another joint of a link, in place or on another parent: a hand-over (docs/mathematics.md §6)."""
+"""Another joint, parent, inertia or carrier of a link (docs/mathematics.md §6): a hand-over is one of them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from typing import Annotated, overload
 import numpy as np
 
 from screwdyn.changes import law
-from screwdyn.changes.change import ImpactEvent, LinkName, Pose, Scheduled
-from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
+from screwdyn.changes.change import Change, ImpactEvent, LinkName, Pose, Scheduled
+from screwdyn.core import expressions
+from screwdyn.core.errors import JointError, ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.chart import checked_positions, pose_at
+from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Attachment
+from screwdyn.mechanism.link import Attachment, reversed_motion
 from screwdyn.mechanism.structure import Handle, require_joint
-from screwdyn.mechanism.topology import check_no_rotor
-from screwdyn.physics.charts import positions_near
+from screwdyn.mechanism.topology import Topology, check_no_rotor
+from screwdyn.physics.charts import positions_near, screws_at
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.screws import screw
@@ -26,15 +28,13 @@ from screwdyn.screws import screw
 __all__ = [
     "HandOver",
     "ReplaceJoint",
+    "Reroot",
+    "SetInertia",
     "Start",
-    "joint_of",
     "move",
     "replace_joint",
-    "require_independent",
-    "require_unfollowed",
-    "seated",
-    "started",
-    "struck",
+    "reroot",
+    "set_inertia",
 ]
 
 Start = Annotated[ArrayLike | Mapping[str, float], "start"]
@@ -99,6 +99,89 @@ class HandOver(Scheduled[ImpactEvent]):
         return joint_of(self.what, self.joint)
 
 
+@overload
+def move(
+    tree: Robot,
+    what: Handle | str,
+    to: str,
+    joint: Joint | None = None,
+    at: ArrayLike | None = None,
+    state: None = None,
+) -> None: ...
+@overload
+def move(
+    tree: Robot,
+    what: Handle | str,
+    to: str,
+    joint: Joint | None = None,
+    at: ArrayLike | None = None,
+    *,
+    state: State,
+    start: Start | None = None,
+) -> ImpactEvent: ...
+def move(
+    tree: Robot,
+    what: Handle | str,
+    to: str,
+    joint: Joint | None = None,
+    at: ArrayLike | None = None,
+    state: State | None = None,
+    start: Start | None = None,
+) -> ImpactEvent | None:
+    """Attach a link with all links beyond it to another parent, by its own joint unless another one is given.
+
+    With a state, this is a hand-over: the link passes from one parent to the other in one impact. The rotor of a
+    joint that is replaced is removed with it, and a lock of it ends. Handles stay valid; the moved links come last.
+
+    Parameters
+    ----------
+    what : Handle or str
+        The link.
+    to : str
+        The new parent, which is not beyond the link.
+    joint : Joint, optional
+        As for :meth:`attach`. By default the joint that the link has, locked if it is locked; a link on a free
+        joint, which holds nothing, is fixed.
+    at : (4, 4) pose or (3,) position, optional
+        Pose of the link's frame in the frame of ``to`` while the joint is neutral, m. Without a state, the identity
+        by default. With a state it is worked out from the present pose of the link; if it is given, the positions
+        of the joint are worked out.
+    state : State, optional
+        Of the tree just before.
+    start : number, (nq,) array or mapping from position to number, optional
+        With a state: positions at which the joint starts, rad and m. By default a new joint is neutral, and the
+        joint that the link has keeps its positions.
+
+    Returns
+    -------
+    ImpactEvent or None
+        With a state: the state just after, the impulse on the link, and the energy lost.
+
+    Raises
+    ------
+    UnknownNameError, StaleHandleError, TopologyError, ShapeError
+        If a link is unknown or the handle stale; if the link is the base or a rotor, or ``to`` is the link or
+        beyond it; if the name of the joint is taken, or the link is not where the joint can carry it; if joints
+        that follow the former joint are locked with it.
+    SingularAttachmentError, InertiaError, JointError
+        For the state, as for :meth:`grasp`. JointError also if the former joint follows another one or is followed.
+    """
+    if state is not None:
+        return HandOver(what, to, joint=joint, at=at, start=start).happen(tree, state)
+    if start is not None:
+        raise ShapeError("start= needs a state; without one, only the structure of the tree changes")
+    root = tree.resolve(what)
+    tree.resolve(to)
+    former = tree.topology.attachments[root]
+    locked = former.locked if joint is None and former.unlocked.joint.nv < 6 else None
+    joint = surgery.kept_joint(former) if joint is None else joint
+    require_joint(joint)
+    home = screw.as_pose(at, f"the pose of {root!r} on {to!r}")
+    topology = surgery.move(tree.topology, root, to, joint, home)
+    tree.topology = surgery.lock(topology, former.name, locked.q) if locked else topology
+    return None
+
+
 @dataclass(frozen=True, eq=False)
 class ReplaceJoint(Scheduled[ImpactEvent]):
     """A link gets another joint, at a time or on a condition in :func:`simulate`.
@@ -133,6 +216,199 @@ class ReplaceJoint(Scheduled[ImpactEvent]):
         """The new joint; without a name, it takes that of the former one."""
         former = tree.topology.attachments.get(self.link.name if isinstance(self.link, Handle) else self.link)
         return joint_of(former.name if former else self.link, self.joint)
+
+
+@overload
+def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: None = None) -> None: ...
+@overload
+def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State) -> ImpactEvent: ...
+def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State | None = None) -> ImpactEvent | None:
+    """Give a link another joint, in the same place of the order. Handles stay valid.
+
+    The rotor of the former joint is removed with it, and a lock of it ends: the new joint is not locked.
+
+    Parameters
+    ----------
+    link : Handle or str
+        The link that the joint carries.
+    joint : Joint
+        A joint without a name takes the name of the former one.
+    state : State, optional
+        Of the tree just before. The pose of the link in its parent at that moment becomes the home of the new
+        joint, which starts at its neutral position. Without a state the home stays the same.
+
+    Returns
+    -------
+    ImpactEvent or None
+        With a state: the state just after, the impulse on the link, and the energy lost.
+
+    Raises
+    ------
+    UnknownNameError, TopologyError
+        If there is no such link, it is the base or a rotor, ``joint`` is no joint, its name is taken, or joints
+        that follow the former joint are locked with it.
+    StaleHandleError, SingularAttachmentError, InertiaError, JointError
+        For the state, as for :meth:`grasp`. JointError also if the former joint follows another one or is followed.
+    """
+    require_joint(joint)
+    if state is None:
+        tree.topology = surgery.replace_joint(tree.topology, tree.resolve(link), joint)
+        return None
+    return ReplaceJoint(link, joint).happen(tree, state)
+
+
+@dataclass(frozen=True, eq=False)
+class SetInertia(Scheduled[Change]):
+    """A link gets another inertia, at a time or on a condition in :func:`simulate`.
+
+    Parameters
+    ----------
+    link, inertia
+        As for :meth:`KinematicTree.set_inertia`.
+    time, when
+        As for :class:`Grasp`, with the same errors.
+    """
+
+    verb = "set inertia of"
+
+    link: str | Handle
+    inertia: Inertia | None
+
+    def enact(self, tree: Robot, state: State) -> Change:
+        """All rates continue: what is added or removed moves with the link."""
+        link = tree.resolve(self.link)
+        V = tree.jacobian(link, state.q, "body") @ state.qd
+        former = tree.link(link).inertia
+        tree.topology = surgery.set_inertia(tree.topology, link, self.inertia)
+        new, old = (
+            np.zeros((6, 6)) if body is None else expressions.floats(body.matrix, f"the inertia of {link!r}")
+            for body in (self.inertia, former)
+        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            brought = 0.5 * (V @ new @ V - V @ old @ V)
+        return Change(state=state.onto(tree)[0], link=link, kinetic_energy_brought=float(brought))
+
+
+@overload
+def set_inertia(tree: Robot, link: Handle | str, inertia: Inertia | None, state: None = None) -> None: ...
+@overload
+def set_inertia(tree: Robot, link: Handle | str, inertia: Inertia | None, state: State) -> Change: ...
+def set_inertia(tree: Robot, link: Handle | str, inertia: Inertia | None, state: State | None = None) -> Change | None:
+    """Give a link another inertia, in place. Coordinates and handles stay valid.
+
+    Parameters
+    ----------
+    link : Handle or str
+    inertia : Inertia or None
+        ``None`` for a massless link.
+    state : State, optional
+        Of the tree just before. All rates continue: what is added or removed moves with the link.
+
+    Returns
+    -------
+    Change or None
+        With a state: the state just after, and the kinetic energy of what was added minus that of what was
+        removed.
+
+    Raises
+    ------
+    UnknownNameError, InertiaError, TopologyError
+        If there is no such link, ``inertia`` is no inertia, or the link is the rotor of a joint.
+    StaleHandleError, UnboundSymbolError
+        With a state: if it does not belong to the present tree, or ``inertia`` has symbols.
+    """
+    if state is None:
+        tree.topology = surgery.set_inertia(tree.topology, tree.resolve(link), inertia)
+        return None
+    return SetInertia(link, inertia).happen(tree, state)
+
+
+@dataclass(frozen=True, eq=False)
+class Reroot(Scheduled[Change]):
+    """The free joint of a floating tree carries another link, at a time or on a condition in :func:`simulate`.
+
+    Parameters
+    ----------
+    link : str or Handle
+        As for :meth:`KinematicTree.reroot`.
+    time, when
+        As for :class:`Grasp`, with the same errors.
+    """
+
+    verb = "reroot"
+
+    link: str | Handle
+
+    def enact(self, tree: Robot, state: State) -> Change:
+        """All links keep their poses and twists, so nothing is lost."""
+        link = tree.resolve(self.link)
+        root, name = _floating(tree, link)
+        after = rehung(tree, state, root, link, surgery.reroot(tree.topology, root, link))
+        # Of the two quaternions of the orientation, that on the same side as before: the way back ends where it began.
+        if after[f"{name}[w]"] * state[f"{name}[w]"] < 0:
+            first = after.positions.index(f"{name}[x]")
+            after.q[first : first + 4] *= -1
+        return Change(state=after, link=link)
+
+
+@overload
+def reroot(tree: Robot, link: Handle | str, state: None = None) -> None: ...
+@overload
+def reroot(tree: Robot, link: Handle | str, state: State) -> Change: ...
+def reroot(tree: Robot, link: Handle | str, state: State | None = None) -> Change | None:
+    """Let the free joint of a floating tree carry another link: the same motion in other coordinates.
+
+    The joint keeps its name, its home pose and whether it is passive; its coordinates are now those of ``link``. The
+    joints between are reversed as in :meth:`release`: each keeps its name, positions and rates, in the opposite order
+    if there are several; a spherical, free or planar joint has those of the opposite motion. All links keep their
+    poses and twists, handles stay valid, and loops stay closed.
+
+    The links beyond the joint keep their places in the order of the tree. There the links between come first, outward
+    from ``link``, and all others follow as before. Rerooting at the former link restores the tree; the links between
+    are then the first beyond that one, if they were not before.
+
+    Parameters
+    ----------
+    link : Handle or str
+        At or beyond a free joint; of several on the path from the base, the first counts.
+    state : State, optional
+        Of the tree just before.
+
+    Returns
+    -------
+    Change or None
+        With a state: the state just after. There is no impulse, and no energy is lost.
+
+    Raises
+    ------
+    UnknownNameError, StaleHandleError, TopologyError
+        If there is no such link, the handle or the state is stale, or a free joint does not carry the link: there is
+        none on its path, it is locked, or a rotor is on the path.
+    JointError
+        If the free joint has damping or friction, or a free or planar joint between, which cannot be reversed with it.
+    UnboundSymbolError
+        If a joint between has symbols.
+
+    Examples
+    --------
+    >>> import screwdyn as sd
+    >>> robot = sd.KinematicTree("ground")
+    >>> body = sd.Inertia.box(1.0, (0.1, 0.1, 0.5), com=(0, 0, 0.25))
+    >>> _ = robot.attach(body, to="ground", joint=sd.free(name="float", passive=True), name="left")
+    >>> _ = robot.attach(body, to="left", joint=sd.revolute("y", name="hip"), at=(0, 0, 0.5), name="right")
+    >>> event = robot.reroot("right", sd.State(robot, {"hip": 0.3}, {"hip": 1.0}))
+    >>> print(robot)
+    ground
+    └─ right [passive free float] 1 kg
+       └─ left [revolute hip] 1 kg
+    >>> event.state.velocity("hip"), event.state.velocity("float[wy]")
+    (1.0, 1.0)
+    """
+    if state is not None:
+        return Reroot(link).happen(tree, state)
+    name = tree.resolve(link)
+    tree.topology = surgery.reroot(tree.topology, _floating(tree, name)[0], name)
+    return None
 
 
 def require_independent(tree: Robot, joint: Joint, former: Attachment | None = None) -> None:
@@ -233,123 +509,40 @@ def struck(tree: Robot, state: State, root: str, slip: Array, former: float) -> 
     )
 
 
-@overload
-def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: None = None) -> None: ...
-@overload
-def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State) -> ImpactEvent: ...
-def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State | None = None) -> ImpactEvent | None:
-    """Give a link another joint, in the same place of the order. Handles stay valid.
+def rehung(tree: Robot, state: State, root: str, link: str, topology: Topology) -> State:
+    """Let a root hang by a link beyond it, as in a given structure in which the joints between are reversed.
 
-    The rotor of the former joint is removed with it, and a lock of it ends: the new joint is not locked.
-
-    Parameters
-    ----------
-    link : Handle or str
-        The link that the joint carries.
-    joint : Joint
-        A joint without a name takes the name of the former one.
-    state : State, optional
-        Of the tree just before. The pose of the link in its parent at that moment becomes the home of the new
-        joint, which starts at its neutral position. Without a state the home stays the same.
-
-    Returns
-    -------
-    ImpactEvent or None
-        With a state: the state just after, the impulse on the link, and the energy lost.
-
-    Raises
-    ------
-    UnknownNameError, TopologyError
-        If there is no such link, it is the base or a rotor, ``joint`` is no joint, its name is taken, or joints
-        that follow the former joint are locked with it.
-    StaleHandleError, SingularAttachmentError, InertiaError, JointError
-        For the state, as for :meth:`grasp`. JointError also if the former joint follows another one or is followed.
+    All links keep their poses and twists; the state of the changed tree.
     """
-    require_joint(joint)
-    if state is None:
-        tree.topology = surgery.replace_joint(tree.topology, tree.resolve(link), joint)
-        return None
-    return ReplaceJoint(link, joint).happen(tree, state)
+    at, path = topology.attachments[link], tree.path(link)
+    carrier = at.parent or tree.base
+    T = screw.inverse(tree.forward_kinematics(carrier, state.q)) @ tree.forward_kinematics(link, state.q)
+    twist, of_carrier = (tree.jacobian(name, state.q, "body") @ state.qd for name in (link, carrier))
+    start, _ = positions_near(at.joint, screw.inverse(at.home) @ T)
+    slip = twist - screw.twist_in(T, of_carrier)
+    motions = {at.name: (start, np.linalg.lstsq(screws_at(at.joint, start), slip)[0])}
+    for one in (tree.topology.attachments[name] for name in path[path.index(root) + 1 :]):
+        q = np.array([state[name] for name in one.joint.position_names(one.name)])
+        qd = np.array([state.velocity(name) for name in one.coordinates])
+        motions[one.name] = reversed_motion(one.joint, q, qd)
+    tree.topology = topology
+    positions, rates = ({name: np.squeeze(x[k]) for name, x in motions.items() if x[k].size} for k in (0, 1))
+    return state.onto(tree, positions, rates)[0]
 
 
-@overload
-def move(
-    tree: Robot,
-    what: Handle | str,
-    to: str,
-    joint: Joint | None = None,
-    at: ArrayLike | None = None,
-    state: None = None,
-) -> None: ...
-@overload
-def move(
-    tree: Robot,
-    what: Handle | str,
-    to: str,
-    joint: Joint | None = None,
-    at: ArrayLike | None = None,
-    *,
-    state: State,
-    start: Start | None = None,
-) -> ImpactEvent: ...
-def move(
-    tree: Robot,
-    what: Handle | str,
-    to: str,
-    joint: Joint | None = None,
-    at: ArrayLike | None = None,
-    state: State | None = None,
-    start: Start | None = None,
-) -> ImpactEvent | None:
-    """Attach a link with all links beyond it to another parent, by its own joint unless another one is given.
-
-    With a state, this is a hand-over: the link passes from one parent to the other in one impact. The rotor of a
-    joint that is replaced is removed with it, and a lock of it ends. Handles stay valid; the moved links come last.
-
-    Parameters
-    ----------
-    what : Handle or str
-        The link.
-    to : str
-        The new parent, which is not beyond the link.
-    joint : Joint, optional
-        As for :meth:`attach`. By default the joint that the link has, locked if it is locked; a link on a free
-        joint, which holds nothing, is fixed.
-    at : (4, 4) pose or (3,) position, optional
-        Pose of the link's frame in the frame of ``to`` while the joint is neutral, m. Without a state, the identity
-        by default. With a state it is worked out from the present pose of the link; if it is given, the positions
-        of the joint are worked out.
-    state : State, optional
-        Of the tree just before.
-    start : number, (nq,) array or mapping from position to number, optional
-        With a state: positions at which the joint starts, rad and m. By default a new joint is neutral, and the
-        joint that the link has keeps its positions.
-
-    Returns
-    -------
-    ImpactEvent or None
-        With a state: the state just after, the impulse on the link, and the energy lost.
-
-    Raises
-    ------
-    UnknownNameError, StaleHandleError, TopologyError, ShapeError
-        If a link is unknown or the handle stale; if the link is the base or a rotor, or ``to`` is the link or
-        beyond it; if the name of the joint is taken, or the link is not where the joint can carry it; if joints
-        that follow the former joint are locked with it.
-    SingularAttachmentError, InertiaError, JointError
-        For the state, as for :meth:`grasp`. JointError also if the former joint follows another one or is followed.
-    """
-    if state is not None:
-        return HandOver(what, to, joint=joint, at=at, start=start).happen(tree, state)
-    if start is not None:
-        raise ShapeError("start= needs a state; without one, only the structure of the tree changes")
-    root = tree.resolve(what)
-    tree.resolve(to)
-    former = tree.topology.attachments[root]
-    locked = former.locked if joint is None and former.unlocked.joint.nv < 6 else None
-    joint = surgery.kept_joint(former) if joint is None else joint
-    require_joint(joint)
-    home = screw.as_pose(at, f"the pose of {root!r} on {to!r}")
-    topology = surgery.move(tree.topology, root, to, joint, home)
-    tree.topology = surgery.lock(topology, former.name, locked.q) if locked else topology
-    return None
+def _floating(tree: Robot, link: str) -> tuple[str, str]:
+    """The link that the free joint on the path to a link carries, and the name of the joint; errors as for reroot."""
+    path = [tree.topology.attachments[name] for name in tree.path(link)[1:]]
+    free = next((at for at in path if at.joint.kind == "free"), None)
+    if free is None:
+        held = " → ".join(f"{at.name!r} ({'locked ' * bool(at.locked)}{at.unlocked.joint.kind})" for at in path[:3])
+        raise TopologyError(
+            f"{link!r} is not beyond a free joint, whose other links it could carry; "
+            f"it hangs on the base by {held or 'nothing, because it is the base'}"
+        )
+    if free.joint.damping != 0 or free.joint.friction != 0:
+        raise JointError(
+            f"free joint {free.name!r} has damping or friction, which act on velocities of {free.link.name!r}, so it "
+            f"cannot carry {link!r} instead; remove them by replace_joint"
+        )
+    return free.link.name, free.name

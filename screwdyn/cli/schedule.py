@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from screwdyn.changes.catalogue import KINDS
+from screwdyn.changes.catalogue import KINDS, Readers, keys_of, read_fields, readers
 from screwdyn.changes.change import Scheduled
-from screwdyn.changes.record import Readers, keys_of, read_fields, readers
 from screwdyn.cli.files import Beside, named_robot
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.io.document import Entry

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import screwdyn as sd
-from screwdyn.changes.catalogue import KINDS
+from screwdyn.changes.catalogue import KINDS, keys_of
 from screwdyn.changes.change import Scheduled
-from screwdyn.changes.record import keys_of
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 

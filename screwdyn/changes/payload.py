@@ -1,40 +1,42 @@
-"""Grasps in motion (docs/mathematics.md §6).
+"""Grasps and releases in motion (docs/mathematics.md §6).
 
 Positions are continuous. Rates are not, unless the payload moves with the link that grasps it: the new constraint
-exerts an impulse, the motors do not, and momentum is conserved along the motions that the joint allows.
+exerts an impulse, the motors do not, and momentum is conserved along the motions that the joint allows. A payload that
+is released keeps its rates; if a loop holds it, it hangs on the loop then (§12).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from itertools import compress
 from typing import Annotated, Literal
 
 import numpy as np
 
-from screwdyn.changes import law
-from screwdyn.changes.change import ImpactEvent, LinkName, Pose, Scheduled
-from screwdyn.changes.move import HandOver, Start, joint_of, require_independent, seated, started
+from screwdyn.changes import law, move
+from screwdyn.changes.change import Change, ImpactEvent, LinkName, Pose, Scheduled
+from screwdyn.changes.move import HandOver, Start
 from screwdyn.core import expressions
-from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, TopologyError
+from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, SingularAttachmentError, TopologyError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.search import stable_equilibrium
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.chart import pose_at
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import FIXED
+from screwdyn.mechanism.link import FIXED, Loop
 from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, require_joint
-from screwdyn.mechanism.topology import Topology, without_bridges
+from screwdyn.mechanism.topology import Topology, bridging, without_bridges
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw
 
-__all__ = ["FreeBody", "Grasp", "GraspEvent", "Payload", "Twist", "brings_its_motion", "freed", "grasp"]
+__all__ = ["FreeBody", "Grasp", "GraspEvent", "Release", "ReleaseEvent", "brings_its_motion", "grasp", "release"]
 
 # Distance beyond a limit, rad or m, that counts as rounding of an equilibrium.
 _ROUNDING = 1e-9
@@ -127,16 +129,17 @@ class Grasp(Scheduled[GraspEvent]):
     verb = "grasp"
 
     body: Payload
-    to: LinkName = field(kw_only=True)
-    twist: Twist | None = field(default=None, kw_only=True)
-    joint: Joint | None = field(default=None, kw_only=True)
-    at: Pose | None = field(default=None, kw_only=True)
-    name: str | None = field(default=None, kw_only=True)
-    body_state: State | None = field(default=None, kw_only=True)
-    prefix: str = field(default="", kw_only=True)
-    pose: Pose | None = field(default=None, kw_only=True)
-    start: Start | Literal["hanging"] | None = field(default=None, kw_only=True)
-    shape: Shapes | None = field(default=None, kw_only=True)
+    _: KW_ONLY
+    to: LinkName
+    twist: Twist | None = None
+    joint: Joint | None = None
+    at: Pose | None = None
+    name: str | None = None
+    body_state: State | None = None
+    prefix: str = ""
+    pose: Pose | None = None
+    start: Start | Literal["hanging"] | None = None
+    shape: Shapes | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -158,7 +161,7 @@ class Grasp(Scheduled[GraspEvent]):
                 f"handle or name; got {body!r}"
             )
         joint = FIXED if self.joint is None else require_joint(self.joint)
-        require_independent(tree, joint)
+        move.require_independent(tree, joint)
         hanging = isinstance(start, str)
         if hanging and (start != "hanging" or pose is not None):
             raise ShapeError(
@@ -169,10 +172,10 @@ class Grasp(Scheduled[GraspEvent]):
         new = tree.topology.attachments[handle.name]
         if pose is not None:
             T = screw.inverse(hand) @ screw.as_pose(pose, f"the pose of {handle.name!r}")
-            home, first = seated(new, T, self.at, start)
+            home, first = move.seated(new, T, self.at, start)
             tree.topology = surgery.replace_joint(tree.topology, handle.name, new.joint, home)
         else:
-            home, first = new.home, started(new, None if hanging else start)
+            home, first = new.home, move.started(new, None if hanging else start)
         if inner is not None:
             check_state(inner, body if isinstance(body, Robot) else tree.copy().detach(handle.name), "payload")
         elif isinstance(body, Robot):
@@ -207,9 +210,8 @@ class Grasp(Scheduled[GraspEvent]):
             raise ShapeError(
                 f"{root!r} stays where it is, so start must be positions of the new joint; got {self.start!r}"
             )
-        before = partial(
-            freed, tree.copy(), State.of(tree, state.q, state.qd), root, surgery.separable(tree.topology, root)
-        )
+        apart = surgery.separable(tree.topology, root)
+        before = partial(_freed, tree.copy(), State.of(tree, state.q, state.qd), root, apart)
         moved = HandOver(root, self.to, joint=self.joint, at=self.at, start=self.start).enact(tree, state)
         handle = Handle(root, tree.topology.attachments[root].serial)
         return GraspEvent(**vars(moved), handle=handle, _payload=before)
@@ -229,7 +231,7 @@ class Grasp(Scheduled[GraspEvent]):
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
         """That of the grasp, and those of the payload."""
         if isinstance(self.body, Handle | str):
-            return joint_of(self.body, self.joint)
+            return move.joint_of(self.body, self.joint)
         body = self.body.tree if isinstance(self.body, FreeBody) else self.body
         # A rotor may have a carrier in the tree.
         joint = replace(self.joint, rotor=None) if isinstance(self.joint, Joint) else self.joint
@@ -328,6 +330,138 @@ def grasp(
     ).happen(tree, state)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReleaseEvent(Change):
+    """Outcome of a release: a :class:`Change`, in which no energy is lost, with the following attributes.
+
+    Attributes
+    ----------
+    released : FreeBody
+        The payload just after the release, without loops to the rest; if it stays in the tree, as the ``payload`` of a
+        :class:`GraspEvent`.
+    loop : str or None
+        The loop on which the payload hangs since then, now the name of a joint; ``None`` for a free payload.
+    """
+
+    loop: str | None = None
+    _released: Callable[[], FreeBody] = field(repr=False)
+
+    @cached_property
+    def released(self) -> FreeBody:
+        """The payload just after the release, which is made when it is asked for."""
+        return self._released()
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Scheduled[ReleaseEvent]):
+    """A release at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
+
+    Parameters
+    ----------
+    what : str or Handle
+        The link to be detached.
+    into_world : bool
+        Keep it in the tree as a free body, as for :meth:`KinematicTree.release`.
+    time, when
+        As for :class:`Grasp`, with the same errors.
+    """
+
+    verb = "release"
+
+    what: str | Handle
+    into_world: bool = field(default=False, kw_only=True)
+
+    def enact(self, tree: Robot, state: State) -> ReleaseEvent:
+        """All rates continue: no freedom is lost."""
+        if not isinstance(self.into_world, bool | np.bool_):
+            raise ScrewdynError(f"into_world must be True or False; got {self.into_world!r}")
+        root = tree.resolve(self.what)
+        bridges = [] if self.into_world else bridging(tree.topology, root)
+        at, left = tree.topology.attachments[root], law.motor_energy(tree, state.q, state.qd, root)
+        apart = surgery.separable(tree.topology, root) if self.into_world or bridges else tree.topology
+        released = partial(_freed, tree.copy(), State.of(tree, state.q, state.qd), root, apart)
+        if self.into_world:
+            move.require_unfollowed(tree, at)
+            world = released().world()
+            try:
+                world.impulse_response(world.model.configurations.neutral, np.zeros(world.nv))
+            except SingularAttachmentError as error:  # of the joint that it will have
+                raise SingularAttachmentError(str(error).replace(f"{world.base}[", f"{root}[")) from None
+            flying = surgery.move(tree.topology, root, tree.base, law.flight(), np.eye(4))
+            after = move.rehung(tree, state, root, root, flying)
+        elif bridges:
+            move.require_independent(tree, bridges[0].joint, at)
+            after = _grafted(tree, state, root, bridges[0])
+        else:
+            left = float(tree.subtree_kinetic_energy(root, state.q, state.qd))
+            left += law.motor_energy(tree, state.q, state.qd, root, apart=True)
+            tree.detach(root)
+            after = state.part(tree)
+        return ReleaseEvent(
+            state=after,
+            link=root,
+            kinetic_energy_brought=-left,
+            loop=bridges[0].name if bridges else None,
+            _released=released,
+        )
+
+    def restructure(self, tree: Robot) -> None:
+        """As :meth:`KinematicTree.detach`, but the payload may stay in the tree."""
+        root = tree.resolve(self.what)
+        if self.into_world:
+            self.happen(tree, State(tree))
+        elif bridges := bridging(tree.topology, root):
+            tree.topology = surgery.grafted(tree.topology, root, _carrying(tree, root, bridges[0]))
+        else:
+            tree.detach(root)
+
+
+def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool = False) -> ReleaseEvent:
+    """Detach a payload while the robot moves (docs/mathematics.md §6).
+
+    The robot keeps its rates; the twist of the payload is V = J q̇ + S θ̇. No energy is lost. Only accelerations are
+    discontinuous.
+
+    A payload that loops connect to the rest does not leave the tree. It hangs on the first of these loops that was
+    closed, whose joint becomes a passive joint of the tree with the name of the loop (docs/mathematics.md §12). All
+    coordinates but those of the former joint keep their names; those of the payload come last, after those of the new
+    joint. If the loop holds a link beyond the payload, the joints between are reversed: each keeps its name, positions
+    and rates, in the opposite order if there are several, so that the first axis of a universal joint becomes its
+    second; a spherical, free or planar joint has those of the opposite motion.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        Changed by the release.
+    state : State
+        Of the tree just before the release.
+    what : Handle or str
+        As for :meth:`KinematicTree.detach`.
+    into_world : bool
+        Keep the payload in the tree as a free body: on the base by a passive free joint that has the payload's name,
+        ``crate[x]``, …, ``crate[pz]``, with its pose in the base frame as coordinates. All loops stay. A simulation
+        then shows its flight, and :meth:`KinematicTree.grasp` grasps it by name. Handles of the payload stay valid.
+
+    Returns
+    -------
+    ReleaseEvent
+
+    Raises
+    ------
+    StaleHandleError, UnknownNameError, TopologyError
+        As for :meth:`KinematicTree.detach`, and for a state that does not belong to the present tree.
+    ScrewdynError
+        If ``into_world`` is neither True nor False.
+    SingularAttachmentError
+        With ``into_world``, if the payload has no inertia, such as a massless frame; if it hangs on a loop, and a joint
+        then feels no inertia.
+    LoopError, JointError
+        If the payload hangs on a loop: if the state opens a loop; if the former joint follows another one or is
+        followed; if a joint between has damping or friction and cannot be reversed.
+    """
+    return Release(what, into_world=into_world).happen(tree, state)
+
+
 def _hung(tree: Robot, q: Array, root: str, own: Sequence[str], first: int) -> Array:
     """The configuration in which a payload hangs at rest by its joint, and by its own passive joints.
 
@@ -360,18 +494,16 @@ def _alone(tree: Robot, root: str, hand: Array, T: Array, twist: Array, q: Array
     return FreeBody(alone, pose, twist, State(alone, q, qd))
 
 
-def freed(tree: Robot, state: State, root: str, topology: Topology) -> FreeBody:
+def _freed(tree: Robot, state: State, root: str, topology: Topology) -> FreeBody:
     """A link and all links beyond it as they would fly on, detached from a structure of the same links.
 
     Loops to the rest are left out.
     """
-    pose = tree.forward_kinematics(root, state.q)
-    twist = tree.jacobian(root, state.q, "body") @ state.qd
-    rest = tree.copy()
+    pose, rest = tree.forward_kinematics(root, state.q), tree.copy()
     rest.topology = without_bridges(topology, root)
     removed = rest.detach(root)
     removed.gravity = pose[:3, :3].T @ tree.gravity
-    return FreeBody(removed, pose, twist, state.onto(removed)[0])
+    return FreeBody(removed, pose, tree.link_twist(root, state.q, state.qd, "body"), state.onto(removed)[0])
 
 
 def brings_its_motion(body: object) -> bool:
@@ -389,28 +521,35 @@ def _refuse(what: str, known: Mapping[str, object]) -> None:
 def payload_twist(twist: Twist | None, co_moving: Array) -> Array:
     """The payload's twist, (6,), from the argument ``twist`` of a grasp and the twist of the link that grasps it.
 
-    Raises
-    ------
-    ShapeError
-        If ``twist`` is missing or invalid.
+    ShapeError if it is missing or invalid.
     """
-    if isinstance(twist, str) and twist == "co_moving":
-        return co_moving
-    if isinstance(twist, str) and twist == "at_rest":
-        return np.zeros(6)
+    if isinstance(twist, str) and twist in ("co_moving", "at_rest"):
+        return co_moving if twist == "co_moving" else np.zeros(6)
+    expected = "twist must be 'co_moving', 'at_rest' or six numbers [ω; v] in the payload's own frame"
     if twist is None:
         raise ShapeError(
-            "twist must be 'co_moving', 'at_rest' or six numbers [ω; v] in the payload's own frame, because the impact "
-            "depends on the motion of the payload just before; it was not given"
+            f"{expected}, because the impact depends on the motion of the payload just before; it was not given"
         )
     try:
         V = np.array(expressions.real(twist))
     except (TypeError, ValueError, OverflowError):
-        raise ShapeError(
-            f"twist must be 'co_moving', 'at_rest' or six numbers [ω; v] in the payload's own frame; got {twist!r}"
-        ) from None
+        raise ShapeError(f"{expected}; got {twist!r}") from None
     if V.shape != (6,) or not np.abs(V).max() < LARGEST:
         raise ShapeError(
             f"twist must be six finite numbers [ω; v] in the payload's own frame, below {LARGEST:g}; got {twist!r}"
         )
     return V
+
+
+def _carrying(tree: Robot, root: str, loop: Loop) -> Loop:
+    """A loop as one that carries a link of the subtree of a root."""
+    return loop.carrying(loop.link if loop.link in tree.subtree(root) else loop.to)
+
+
+def _grafted(tree: Robot, state: State, root: str, loop: Loop) -> State:
+    """Hang a link and all links beyond it on a loop instead of on its joint; the state of the changed tree."""
+    Closure(tree, tree.model).check_moving(state.q, state.qd)
+    loop = _carrying(tree, root, loop)
+    after = move.rehung(tree, state, root, loop.link, surgery.grafted(tree.topology, root, loop))
+    tree.forward_dynamics(after.q, after.qd, np.zeros(tree.nv))  # raises an error for a joint that feels no inertia
+    return after

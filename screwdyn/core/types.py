@@ -29,7 +29,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udff
 
 def is_name(value: Any) -> bool:
     """Whether a value can be the name of a link or a joint."""
-    return isinstance(value, str) and value != "" and _CONTROL.search(value) is None
+    return isinstance(value, str) and value != "" and (value.isprintable() or _CONTROL.search(value) is None)
 
 
 def printable(text: str) -> str:

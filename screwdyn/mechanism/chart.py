@@ -155,6 +155,9 @@ def _structure_constants(orientation: int, translations: int) -> tuple[tuple[int
 
 def check_lengths(what: str, names: Sequence[str], quaternions: Array) -> None:
     """Raise ShapeError, with the name of the joint, if one of the quaternions (…, k, 4) has not length 1, to 1e-3."""
+    squares = np.einsum("...i,...i->...", quaternions, quaternions)
+    if (np.abs(squares - 1) < LENGTH_TOLERANCE).all():
+        return
     with np.errstate(over="ignore"):  # an infinite length is wrong, too
         length = np.linalg.norm(quaternions, axis=-1)
     wrong = np.argwhere(np.abs(length - 1) > LENGTH_TOLERANCE)
@@ -175,10 +178,10 @@ def checked_positions(name: str, joint: Joint, q: ArrayLike) -> Array:
     """Positions of one joint as a new array, (nq,), or ShapeError; a number will do for a single position."""
     what = f"the position of joint {name!r}"
     try:
-        positions = np.array(np.atleast_1d(expressions.real(q)), dtype=float)
+        positions = np.array(expressions.real(q), ndmin=1)
     except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"{what} must be numbers; got {q!r}") from None
-    if positions.shape != (joint.nq,) or not np.isfinite(positions).all():
+    if positions.shape != (joint.nq,) or not expressions.is_finite(positions):
         entries = ", ".join(joint.position_names(name))
         raise ShapeError(f"{what} must be a finite number for each of: {entries}; got {q!r}")
     if joint.chart is not None and joint.chart.orientation == 4:

@@ -429,9 +429,8 @@ class Joint(expressions.Parametric):
 
     def _names(self, name: str, of: int) -> tuple[str, ...]:
         """The name with each label of the freedoms (0) or positions (1); alone if there is one freedom."""
-        if self.nv < 2:
-            return (name,) * self.nv
-        return tuple([f"{name}[{label}]" for label in self._labels[of]])
+        nv = self.nv
+        return (name,) * nv if nv < 2 else tuple([f"{name}[{label}]" for label in self._labels[of]])
 
     @functools.cached_property
     def _labels(self) -> tuple[Sequence[str], Sequence[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import TopologyError
+from screwdyn.core.errors import ShapeError, TopologyError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.chart import checked_positions, pose_at
 from screwdyn.mechanism.inertia import Inertia
@@ -53,8 +53,11 @@ def lock(topology: Topology, joint: str, q: ArrayLike | None = None) -> Topology
 
 def _locked(at: Attachment, q: Array | None) -> Attachment:
     """An attachment with its joint fixed at some positions, or in its neutral ones, whatever symbols it has."""
-    home = at.home if q is None else screw.as_pose(at.home @ pose_at(at.joint, q))
-    locked = Locked(at.joint, at.home, at.joint.neutral if q is None else tuple(q.tolist()))
+    positions = at.joint.neutral if q is None else tuple(q.tolist())
+    home = at.home if q is None else at.home @ pose_at(at.joint, q)
+    if not expressions.is_bounded(home):
+        raise ShapeError(f"joint {at.name!r} at {_numbers(positions)} would move its link too far; lock it nearer")
+    locked = Locked(at.joint, at.home, positions)
     return at.by(fixed(at.joint.name), home, locked)
 
 

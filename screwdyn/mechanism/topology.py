@@ -143,11 +143,13 @@ class Topology(_Found):
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
         """Names of the nv freedoms, in order of attachment."""
-        return tuple([name for at in self.attached for name in at.coordinates])
+        return tuple([name for at in self.attached if at.joint.nv for name in at.coordinates])
 
     @cached_property
     def positions(self) -> tuple[str, ...]:
         """Names of the nq entries of q, in order of attachment."""
+        if all([at.joint.nv < 2 for at in self.attachments.values()]):
+            return self.coordinates
         return tuple([name for at in self.attached for name in at.joint.position_names(at.name)])
 
     @cached_property

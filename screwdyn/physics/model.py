@@ -41,6 +41,7 @@ T = TypeVar("T")
 
 # Arguments with an entry for each position; all others have one for each freedom.
 POSITIONS = ("q", "q0", "q1")
+_FLOAT64 = np.dtype(np.float64)
 
 
 class Model:
@@ -412,20 +413,22 @@ class Model:
         """
         arrays = []
         for what, value in named.items():
-            a = self.numbers(what, value)
-            names = self.positions if what in POSITIONS else self.coordinates
-            if a.ndim == 0 or a.shape[-1] != len(names):
+            a = value if type(value) is np.ndarray and value.dtype is _FLOAT64 else self.numbers(what, value)
+            names, size = ("positions", self.nq) if what in POSITIONS else ("coordinates", self.nv)
+            if a.ndim == 0 or a.shape[-1] != size:
                 raise ShapeError(
-                    f"{what} has shape {a.shape}; expected (…, {len(names)}), one entry for each of: "
-                    f"{', '.join(names) or 'no coordinates'}"
+                    f"{what} has shape {a.shape}; expected (…, {size}), one entry for each of: "
+                    f"{', '.join(getattr(self, names)) or 'no coordinates'}"
                 )
             arrays.append(a)
             if not checked:
                 continue
             finite = np.isfinite(a)
-            if not finite.all():
+            if np.count_nonzero(finite) < a.size:
                 where = tuple(np.argwhere(~finite)[0])
-                raise ShapeError(f"{what} is {a[where]} at {names[where[-1]]!r}; every entry must be finite")
+                raise ShapeError(
+                    f"{what} is {a[where]} at {getattr(self, names)[where[-1]]!r}; every entry must be finite"
+                )
             if self.charts is not None and what in POSITIONS:
                 self.configurations.check(what, a)
         batch = arrays[0].shape[:-1]

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.backends.llvm.program import MEMORY, Evaluator, Kept, Opened, Program, frozen, kept, planned
+from screwdyn.backends.llvm.program import MEMORY, NO_PLACES, Evaluator, Kept, Program, Structure, frozen, kept, planned
 from screwdyn.backends.tape import trace
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
+from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, check_out, hand_over, written
 from screwdyn.forms.closed_loops import ClosedNumbers
 from screwdyn.forms.numbers import Numbers, require_resisted, too_large, torques
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.topology import check_open
-from screwdyn.physics.charts import Charts
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, share_of
 from screwdyn.physics.model import Model
@@ -297,12 +296,13 @@ class Derivatives:
         model, table, loaded = self._model, self._model.table, self._model.loaded
         if name in (*WITH_LOOPS, "regressor"):
             check_open(model.topology, f"derivatives.{name}", "derivatives.forward_dynamics and linearize(…) know them")
+        of, seen = None, NO_PLACES
         if name == "regressor":
             # τ is linear in the inertias, so Y does not depend on them.
             table, loaded = table.copy(), np.zeros(len(table) - 1, dtype=bool)
             table[:, MASS:PARENT] = 0.0
             places = [model.placements[link] for link in what]
-            of: Any = tuple((model.index[at.coordinate], at.pose.R, at.pose.p) for at in places)
+            of = tuple((model.index[at.coordinate], at.pose.R, at.pose.p) for at in places)
         else:
             entry = CATALOGUE.get(name, CATALOGUE["mass_matrix"])
             if entry.base_parameters:
@@ -310,32 +310,30 @@ class Derivatives:
                 table = table.copy()
                 table[-1, MASS:PARENT] = 0.0
             request = Request(entry, *(what or ()))
-            of = frozen(model.places(entry.places, request.link or "", request.code))
-        charts = model.charts and tuple(map(frozen, model.charts))
-        return Evaluator(_programs.serving(table, loaded, (name, of, charts)), None if name == "regressor" else table)
+            seen = model.places(entry.places, request.link or "", request.code)
+        program = _programs.serving(table, loaded, (name, of), model.charts, seen)
+        return Evaluator(program, None if name == "regressor" else table)
 
 
-def _recorded(table: Array, opened: Opened, what: Any) -> Program:
+def _program(structure: Structure, what: Any) -> Program:
+    """A function of a structure."""
+    return kept(("derivatives", what, frozen(structure)), partial(_recorded, structure, *what))
+
+
+def _recorded(structure: Structure, name: str, of: Any) -> Program:
     """A function of a structure, recorded on a tape and planned."""
-    (name, of, frozen), tape = what, Tape()
-    charts = None if frozen is None else Charts(*map(np.array, frozen))
-    subject = Subject(open_inertias(table, tape, opened), charts).with_zeros()
+    tape = Tape()
+    subject = structure.subject(tape).with_zeros()
     if name == "regressor":
         outputs = [trace.regressor(tape, subject, of)]
     elif name == "mass_matrix_dot":
         outputs = [trace.mass_matrix_dot(tape, subject)]
     else:
-        subject = subject._replace(places=constants(np.array(of)))
         try:
             outputs = trace.derivatives(tape, name, subject)
         except Undetermined:
             outputs = []
     return planned(name, tape, {x: subject.nq if x == "q" else subject.nv for x in _ARGUMENTS[name]}, outputs)
-
-
-def _program(table: Array, opened: Opened, what: Any) -> Program:
-    """A function of a structure."""
-    return kept(("derivatives", table.tobytes(), opened.tobytes(), what), partial(_recorded, table, opened, what))
 
 
 _programs = Kept(_program, MEMORY)

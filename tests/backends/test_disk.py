@@ -259,8 +259,8 @@ def test_a_function_is_recorded_again_only_where_its_code_is_missing(folder):
 
     def made():
         program = native.kept("squared", partial(squared, calls))
-        program.compile_single()
-        program.compile_batch()
+        program.compile("single")
+        program.compile("batch")
         return values(program)
 
     first = made()
@@ -277,11 +277,11 @@ def test_a_function_is_recorded_again_only_where_its_code_is_missing(folder):
 
 def test_code_for_batches_is_added_to_that_for_one_state(folder):
     calls = []
-    native.kept("squared", partial(squared, calls)).compile_single()
+    native.kept("squared", partial(squared, calls)).compile("single")
     later = native.kept("squared", partial(squared, calls))
     assert later.single and not later.batch and len(calls) == 1
-    later.compile_single()
-    later.compile_batch()
+    later.compile("single")
+    later.compile("batch")
     assert len(calls) == 2
     last = native.kept("squared", partial(squared, calls))
     assert last.single and last.batch and len(calls) == 2
@@ -290,16 +290,16 @@ def test_code_for_batches_is_added_to_that_for_one_state(folder):
 
 def test_who_waits_long_reads_what_is_compiled_and_where_it_is_kept(folder, monkeypatch, capsys):
     program = native.kept("squared", partial(squared, []))
-    program.compile_single()
+    program.compile("single")
     compile_now = native.object_file
     monkeypatch.setattr(machine, "_PATIENCE", 0.01)
     monkeypatch.setattr(native, "object_file", lambda text: (time.sleep(0.1), compile_now(text))[1])
-    program.compile_single()
+    program.compile("single")
     assert capsys.readouterr().err == ""
-    program.compile_batch()
+    program.compile("batch")
     assert capsys.readouterr().err == f"screwdyn: compiling squared of this robot (once; kept in {folder})\n"
     monkeypatch.setenv("SCREWDYN_CACHE", "off")
-    native.kept("squared", partial(squared, [])).compile_single()
+    native.kept("squared", partial(squared, [])).compile("single")
     assert capsys.readouterr().err == "screwdyn: compiling squared of this robot (not kept on disk)\n"
 
 

@@ -23,8 +23,8 @@ def turned():
     tape = Tape()
     x = tape.input(("x", 0))
     program = native.planned("turned", tape, {"x": 1}, [np.array([x.sin(), x.cos()], dtype=object)])
-    program.compile_single()
-    program.compile_batch()
+    program.compile("single")
+    program.compile("batch")
     bound = Function(program)
 
     def turn(angles):
@@ -116,7 +116,7 @@ def test_sums_of_known_angles_are_added_not_turned_again():
     program = native.planned("sums", tape, {"x": 2}, [np.array(outputs, dtype=object)])
     text = emit.batch(program.plan, 4)
     assert text.count(" %sincos(") == 2
-    program.compile_single()
+    program.compile("single")
     out, x = np.empty(8), np.array([0.7, -2.3])
     assert Function(program).single([x], [out])
     each = np.array([*x, x[0] + x[1], x[0] - x[1]])
@@ -129,8 +129,8 @@ def test_constants_signs_divisions_and_bounds():
     outputs = [0.0, -3.5, a, -b, a / b, 1.0 / b, -(a * b) - 2.0, a * a - b * b, (a - b) / b]
     tape.assumed.append((b, 0.25))
     program = native.planned("mixed", tape, {"x": 2}, [np.array(outputs, dtype=object)])
-    program.compile_single()
-    program.compile_batch()
+    program.compile("single")
+    program.compile("batch")
     bound = Function(program)
     x = np.random.default_rng(1).uniform(0.5, 2, (37, 2))
     many, one = np.empty((37, 9)), np.empty(9)
@@ -161,8 +161,8 @@ def uneven():
 def test_arguments_may_have_different_lengths(uneven):
     assert uneven.plan
     interpreter = Interpreter(uneven.plan)
-    uneven.compile_single()
-    uneven.compile_batch()
+    uneven.compile("single")
+    uneven.compile("batch")
     assert not uneven.plan
     bound = Function(uneven)
     rng = np.random.default_rng(5)
@@ -186,8 +186,8 @@ def test_arguments_may_have_different_lengths(uneven):
 
 def test_every_argument_is_checked_for_nan(uneven):
     """Each entry of each argument, in every lane: of a batch, of a state, and of a call from Python."""
-    uneven.compile_single()
-    uneven.compile_batch()
+    uneven.compile("single")
+    uneven.compile("batch")
     bound = Function(uneven)
     call_python = bound.builtin(lambda q, qd, s, *, out=None: "not in order")
     out = [np.empty((9, 5, 3)), np.empty((9, 5))]
@@ -217,8 +217,8 @@ def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
     for name in AT_ONCE:
         groups = CATALOGUE[name].arguments
         program = native.recorded(name, structure)
-        program.compile_single()
-        program.compile_batch()
+        program.compile("single")
+        program.compile("batch")
         bound = Function(program, tree.model.table)
         arguments = states[: len(groups)]
         for count in (1, 2, 7, 8, 21):
@@ -249,7 +249,7 @@ def test_matrices_of_many_states_may_lie_anywhere(monkeypatch, width, cached, fe
     a, b = (tape.input(("x", k)) for k in range(2))
     entries = [a, 0.0, 0.0, -b, a * b, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, a + b, 0.0, 0.0, a]
     program = native.planned("sixteen", tape, {"x": 2}, [np.array(entries, dtype=object).reshape(4, 4)])
-    program.compile_batch()
+    program.compile("batch")
     bound = Function(program)
     for count in (1, 7, 8, 9, 70):
         x = rng.uniform(-1, 1, (count, 2))

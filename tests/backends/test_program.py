@@ -50,15 +50,15 @@ class Named(str):
 def test_a_row_whose_zeros_change_is_opened_altogether():
     table, made = ur5().model.table, []
     nowhere = np.zeros(6, dtype=bool)
-    kept = Kept(lambda frame, opened, what: made.append((frame, opened, what)) or Numbered(len(made)), 2)
+    kept = Kept(lambda structure, what: made.append((structure, what)) or Numbered(len(made)), 2)
     assert kept.serving(table, nowhere) == kept.serving(table, nowhere) == 1
-    frame, opened, _ = made[0]
+    (frame, opened, *_), _ = made[0]
     assert not frame[:-1, 14:24].any()
     np.testing.assert_array_equal(opened, table[:-1, 14:24] != 0)
     fuller = table.copy()
     fuller[2, 15] = 0.125
     assert kept.serving(fuller, nowhere) == 2
-    assert made[1][1][2].all()
+    assert made[1][0].opened[2].all()
     assert kept.serving(table, nowhere) == 2
     assert kept.serving(table, nowhere, "of another kind") == 3
 
@@ -66,7 +66,7 @@ def test_a_row_whose_zeros_change_is_opened_altogether():
 def test_as_many_of_the_last_ones_are_kept_as_memory_is_allowed():
     table, made = ur5().model.table, []
     nowhere = np.zeros(6, dtype=bool)
-    kept = Kept(lambda frame, opened, what: made.append(what) or Named(what), 2)
+    kept = Kept(lambda _, what: made.append(what) or Named(what), 2)
     for what in ("a", "b", "a", "c", "a", "b"):
         assert kept.serving(table, nowhere, what) == what
     assert made == ["a", "b", "c", "b"]

@@ -22,7 +22,7 @@ def compiled(function, columns):
     tape = Tape()
     outputs = function(*(tape.input(("x", k)) for k in range(columns.shape[1])))
     program = planned("f", tape, {"x": columns.shape[1]}, [np.array(outputs, dtype=object)])
-    program.compile_batch()
+    program.compile("batch")
     out = np.empty((len(columns), len(outputs)))
     assert Function(program).batch([columns], [out])
     expected = [tape.evaluate(outputs, {("x", k): x for k, x in enumerate(row)}) for row in columns.tolist()]

@@ -47,11 +47,8 @@ _lock = threading.Lock()
 _waiting: list[tuple[tuple[int, ...], int, Future[Any], Callable[[], Any]]] = []
 _worker: threading.Thread | None = None
 _order = count()
-_NAME = "screwdyn-compile"
 # Seconds.
 _PATIENCE = 0.5
-# ``compiles`` is True in the threads that compile.
-_thread = threading.local()
 
 
 def announce(line: str) -> None:
@@ -62,21 +59,17 @@ def announce(line: str) -> None:
 
 
 def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Decorate a function that compiles: one such function runs at a time, and the process is not forked meanwhile.
+    """Decorate a function that compiles: it runs in the thread, because Ctrl-C interrupts the main thread.
 
-    It runs in a thread, because Ctrl-C interrupts the main thread, which does not notice it during compilation.
-    The interrupted call ends at once, and the thread completes its work.
-
-    The decorated function takes ``line=``, which stderr shows if its caller waits for longer than half a second.
+    The interrupted call ends at once, and the thread completes its work. The decorated function takes ``line=``, which
+    stderr shows if its caller waits for longer than half a second.
     """
 
     @functools.wraps(function)
     def called(*arguments: Any, line: str = "") -> Result:
-        if getattr(_thread, "compiles", False):
+        if threading.current_thread() is _worker:
             return function(*arguments)
-        future: Future[Result] = Future()
-        work = functools.partial(function, *arguments)
-        threading.Thread(target=_settle, args=(future, work), name=_NAME).start()
+        future = submit((), functools.partial(function, *arguments))
         if line and not wait([future], _PATIENCE).done:
             announce(line)
         return future.result()
@@ -91,7 +84,7 @@ def compiling_once(function: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def submit(size: tuple[int, ...], function: Callable[[], Result]) -> Future[Result]:
-    """Call a function in the background, in the order of ``size``, then of submission."""
+    """Call a function in the thread, in the order of ``size``, which is () if its caller waits, then of submission."""
     future: Future[Result] = Future()
     with _lock:
         heappush(_waiting, (size, next(_order), future, function))
@@ -104,33 +97,26 @@ def resume() -> None:
     global _worker
     with _lock:
         if _waiting and _worker is None:
-            _worker = threading.Thread(target=_work, name=_NAME)
+            _worker = threading.Thread(target=_work, name="screwdyn-compile")
             _worker.start()
 
 
 def _work() -> None:
-    """Call the waiting functions, of smallest size first; nothing more once the interpreter shuts down."""
+    """Call the waiting functions; once the interpreter shuts down, only those whose callers wait."""
     global _worker
     while True:
         with _compiling:
             with _lock:
-                if not _waiting or not threading.main_thread().is_alive():
+                if not _waiting or (_waiting[0][0] and not threading.main_thread().is_alive()):
                     _worker = None
                     return
                 _, _, future, function = heappop(_waiting)
-            _settle(future, function)
-
-
-def _settle(future: Future[Any], function: Callable[[], Any]) -> None:
-    """Call a function that compiles in this thread, and publish its result or its error."""
-    _thread.compiles = True
-    with _compiling:
-        try:
-            result = function()
-        except BaseException as error:
-            future.set_exception(error)
-        else:
-            future.set_result(result)
+            try:
+                result = function()
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
 
 
 def _before_fork() -> None:

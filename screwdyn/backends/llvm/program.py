@@ -8,9 +8,9 @@ of whose zeros has changed, all ten numbers are parameters, so another payload n
 from __future__ import annotations
 
 import ctypes
-import json
 import math
 import os
+import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -64,20 +64,15 @@ _WRITTEN = 3
 
 
 class Interface(NamedTuple):
-    """What callers of a compiled function need besides its code; as lists, texts and numbers, which JSON keeps."""
+    """What callers of a compiled function need besides its code."""
 
     name: str
     lengths: list[int]  # of the inputs
     shapes: list[tuple[int, ...]]  # of the outputs
     sparse: list[bool]  # whether each output has many zeros, which share a row of scratch space
     slots: list[list[int]]  # for each input and output the row of scratch space of every entry in a batch
-    nodes: list[Node]  # of a tape with the values that depend on parameters only
-    known: list[int]  # the positions of these values on it, in the order in which the code reads them
-
-
-def _hashable(x: Any) -> Any:
-    """A list as nested tuples, as in the names of inputs."""
-    return tuple(map(_hashable, x)) if isinstance(x, list) else x
+    tape: Tape  # with the values that depend on parameters only
+    known: list[Scalar]  # these values, in the order in which the code reads them
 
 
 class Interpreter:
@@ -139,17 +134,13 @@ class Program:
     """A function, and the machine code that is made from its plan on request; ``code`` has object files by function.
 
     It is not ``compiled`` if it is too long, has no inputs or outputs, or without llvmlite; the ``interpreter`` takes
-    its place. ``layout`` describes the scratch space of every input and output; see :func:`drive`. ``single`` and
-    ``batch`` are the addresses of the code for one state, and for many states or many steps; 0 if it is not made yet.
-    Without a plan it is recorded again if code is missing.
+    its place. ``layout`` describes the scratch space of every input and output; see :func:`drive`. Without a plan it is
+    recorded again if code is missing.
     """
 
     def __init__(self, interface: Interface, plan: emit.Plan | None, code: Mapping[str, bytes] | None = None) -> None:
         self._interface, self.plan = interface, plan
-        self.name, self.lengths, shapes, sparse, slots, nodes, known = interface
-        self.shapes, tape = [*map(tuple, shapes)], Tape()
-        tape.nodes = [Node(op, _hashable(a), b) for op, a, b in nodes]
-        self._known = tape, [Recorded(tape, at) for at in known]
+        self.name, self.lengths, self.shapes, sparse, slots = interface[:5]
         short = plan is None or (plan.size <= LARGEST and sum(self.lengths) > 0 and len(self.shapes) > 0)
         self.compiled = short and host().code is not None
         lanes = range(host().width)
@@ -163,36 +154,56 @@ class Program:
         self._interpreter: Interpreter | None = None
         self._code = [Loaded(*code.values())] if code else []
         self._found = {name: self._code[0].address(name) for name in code or ()}
-        self.single = self._found.get(emit.SINGLE, 0)
-        self.batch = self._found.get(emit.BATCH, self._found.get(emit.STEPS, 0))
+
+    @property
+    def single(self) -> int:
+        """Address of the code for one state; 0 if it is not made yet."""
+        return self._found.get(emit.SINGLE, 0)
+
+    @property
+    def batch(self) -> int:
+        """Address of the code for many states or many steps; 0 if it is not made yet."""
+        return self._found.get(emit.BATCH) or self._found.get(emit.STEPS, 0)
 
     @property
     def nbytes(self) -> int:
         """Memory that is kept in bytes, with an error of a few per cent."""
-        operations = len(self._known[0].nodes) + (len(self.plan.tape.nodes) if self.plan else 0)
+        operations = len(self._interface.tape.nodes) + (len(self.plan.tape.nodes) if self.plan else 0)
         interpreter = self._interpreter.nbytes if self._interpreter else 0
         return _OPERATION * operations + interpreter + sum(x.nbytes for x in self._code)
 
     def parameters(self, values: Mapping[Hashable, float]) -> Array:
         """The array that the code reads: known values, from the values of the parameters, and an address."""
-        tape, known = self._known
+        tape, known = self._interface[5:]
         # Values that are not finite violate the bounds of the program.
         with np.errstate(divide="ignore", invalid="ignore"):
             array = np.array([*tape.evaluate(known, values), 0.0], dtype=np.float64)
         array[-1:].view(np.int64)[0] = host().sincos
         return array
 
-    def compile_single(self) -> None:
-        """Make the code for one state unless it exists."""
-        self.single = self.single or self._function(emit.SINGLE)
+    def compile(self, name: str) -> None:
+        """Make the code of a function of ``emit`` unless it exists; stderr announces what takes long."""
+        if name not in self._found:
+            folder = machine.folder() if self._key else None
+            kept = "not kept on disk" if folder is None else f"once; kept in {folder}"
+            self._compile(name, line=f"compiling {self.name} of this robot ({kept})")
 
-    def compile_batch(self) -> None:
-        """Make the code for many states, unless it exists."""
-        self.batch = self.batch or self._function(emit.BATCH)
-
-    def compile_steps(self) -> None:
-        """Make the code for many steps of an integrator, unless it exists."""
-        self.batch = self.batch or self._function(emit.STEPS)
+    @compiling
+    def _compile(self, name: str) -> None:
+        if name in self._found:
+            return
+        if self.plan is None:
+            assert self._record is not None
+            self.plan = self._record().plan
+            assert self.plan is not None
+        code = object_file(getattr(emit, name)(self.plan, host().width))
+        self._code.append(Loaded(code))
+        self._found[name] = self._code[-1].address(name)
+        if self._key:
+            others = _read(self._key)[1]
+            machine.write(self._key, pickle.dumps((self._interface, {**others, name: code})))
+        if name == emit.STEPS or {emit.SINGLE, emit.BATCH} <= self._found.keys():
+            self.plan = None
 
     def interpreter(self) -> Interpreter:
         """The interpreter of the function, used instead of code."""
@@ -206,38 +217,14 @@ class Program:
             self._interpreter, self.plan = Interpreter(self.plan), None
         return self._interpreter
 
-    def _function(self, name: str) -> int:
-        """The address of a function, which is loaded from disk or compiled; stderr announces what takes long."""
-        folder = machine.folder() if self._key else None
-        kept = "not kept on disk" if folder is None else f"once; kept in {folder}"
-        address: int = self._compiled(name, line=f"compiling {self.name} of this robot ({kept})")
-        return address
-
-    @compiling
-    def _compiled(self, name: str) -> int:
-        if name not in self._found:
-            if self.plan is None:
-                assert self._record is not None
-                self.plan = self._record().plan
-                assert self.plan is not None
-            code = object_file(getattr(emit, name)(self.plan, host().width))
-            self._code.append(Loaded(code))
-            self._found[name] = self._code[-1].address(name)
-            if self._key:
-                _, others = _read(self._key) or (None, {})
-                _write(self._key, self._interface, {**others, name: code})
-            if name == emit.STEPS or {emit.SINGLE, emit.BATCH} <= self._found.keys():
-                self.plan = None
-        return self._found[name]
-
 
 def planned(name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars]) -> Program:
     """The program of a function on a tape with inputs (group, index), from the lengths of their groups in order."""
     plan = emit.Plan(tape, groups, [out.ravel().tolist() for out in outputs], tape.assumed, host().fused)
     part, known = tape.excerpt([Recorded(tape, at) for at in plan.known])
     slots = [*([*range(n)] for n in groups.values()), *plan.slots]
-    shapes, places = [x.shape for x in outputs], [x.node for x in known if isinstance(x, Recorded)]
-    return Program(Interface(name, [*groups.values()], shapes, plan.sparse, slots, part.nodes, places), plan)
+    shapes = [x.shape for x in outputs]
+    return Program(Interface(name, [*groups.values()], shapes, plan.sparse, slots, part, known), plan)
 
 
 def kept(made_from: Hashable, record: Callable[[], Program]) -> Program:
@@ -251,26 +238,15 @@ def kept(made_from: Hashable, record: Callable[[], Program]) -> Program:
 @compiling
 def _loaded(key: str) -> Program | None:
     """The program with the code of a key; None if it is not on disk."""
-    found = _read(key)
-    return None if found is None else Program(found[0], None, found[1])
+    interface, code = _read(key)
+    return interface and Program(interface, None, code)
 
 
-def _read(key: str) -> tuple[Interface, dict[str, bytes]] | None:
-    """What :func:`_write` has written; None if it is not on disk."""
+def _read(key: str) -> tuple[Interface | None, dict[str, bytes]]:
+    """The interface of a program on disk, and the code of its functions."""
     content = machine.read(key)
-    if content is None:
-        return None
-    head, _, code = content.partition(b"\n")
-    lengths, plain = json.loads(head)
-    parts = {}
-    for name, length in lengths.items():
-        parts[name], code = code[:length], code[length:]
-    return Interface(*plain), parts
-
-
-def _write(key: str, interface: Interface, code: Mapping[str, bytes]) -> None:
-    lengths = {name: len(part) for name, part in code.items()}
-    machine.write(key, json.dumps([lengths, interface]).encode() + b"\n" + b"".join(code.values()))
+    found: tuple[Interface | None, dict[str, bytes]] = pickle.loads(content) if content else (None, {})
+    return found
 
 
 class Function:
@@ -345,7 +321,7 @@ class Evaluator(Function):
         program = self.program
         if self._entry is None:
             if program.compiled:
-                program.compile_single()
+                program.compile(emit.SINGLE)
             self._entry = self.builtin(entry.refuse) if program.compiled else entry.refuse
         several = len(program.shapes) > 1
         found = self._entry(*state) if out is None else self._entry(*state, out=out if several else out[0])
@@ -355,14 +331,14 @@ class Evaluator(Function):
         """As of functions."""
         if not self.program.compiled:
             return self.program.interpreter()(self.parameters, inputs, outputs)
-        self.program.compile_single()
+        self.program.compile(emit.SINGLE)
         return super().single(inputs, outputs)
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """As of functions."""
         if not self.program.compiled:
             return self.program.interpreter()(self.parameters, inputs, outputs)
-        self.program.compile_batch()
+        self.program.compile(emit.BATCH)
         return super().batch(inputs, outputs)
 
 
@@ -438,7 +414,7 @@ def _grid(a: Array) -> tuple[int, int, int, int]:
 
 
 class Structure(NamedTuple):
-    """The structure that the code of a quantity is made for."""
+    """The structure that code is made for."""
 
     table: Array  # (n + 1, 27), rows of a model, with zeros for their inertias, and the base's
     opened: Opened  # (n, 10), which inertial numbers are parameters; the others are zero
@@ -450,12 +426,12 @@ class Structure(NamedTuple):
         charts = self.charts and Charts(self.charts.where, *map(constants, self.charts[1:]))
         return Subject(open_inertias(self.table, tape, self.opened), charts, constants(self.places))
 
-    @property
-    def made_from(self) -> tuple[bytes | None, ...]:
-        """The structure as a hashable value."""
-        return tuple(
-            None if x is None else x.tobytes() for x in (self.table, self.opened, self.places, *(self.charts or ()))
-        )
+
+def frozen(x: Any) -> Any:
+    """A value in which tuples contain arrays as a hashable one."""
+    if isinstance(x, tuple):
+        return tuple(map(frozen, x))
+    return x.tobytes() if isinstance(x, np.ndarray) else x
 
 
 class Sized(Protocol):
@@ -472,11 +448,10 @@ Made = TypeVar("Made", bound=Sized)
 class Kept(Generic[Made]):
     """A cache of objects for the most recently used structures; each object serves all models of a structure.
 
-    ``make`` gets a table without the rows' inertias, the (n, 10) array of bool of the inertial numbers that are
-    parameters, and the further key ``what``. ``most`` bytes are kept in addition to the most recently used object.
+    ``most`` bytes are kept in addition to the most recently used object.
     """
 
-    def __init__(self, make: Callable[[Array, Opened, Hashable], Made], most: int) -> None:
+    def __init__(self, make: Callable[[Structure, Any], Made], most: int) -> None:
         self._make, self._most = make, most
         self._known: OrderedDict[Hashable, tuple[Opened, Made]] = OrderedDict()
         # Several threads that ask for the same object share it; the process is not forked meanwhile.
@@ -485,20 +460,22 @@ class Kept(Generic[Made]):
             release = self._lock.release
             os.register_at_fork(before=self._lock.acquire, after_in_parent=release, after_in_child=release)
 
-    def serving(self, table: Array, loaded: Opened, what: Hashable = None) -> Made:
-        """The object that serves a model, whose ``loaded`` rows may carry a payload; a new one if there is none."""
+    def serving(
+        self, table: Array, loaded: Opened, what: Any = None, charts: Charts | None = None, places: Array = NO_PLACES
+    ) -> Made:
+        """The object for ``what`` that serves a model, whose ``loaded`` rows may carry a payload; or a new one."""
         frame = table + 0.0
         inertias = frame[:-1, MASS:PARENT]
         needed = (inertias != 0) | loaded[:, None]
         inertias[:] = 0
-        key = what, frame.tobytes()
+        key = frozen((what, frame, charts, places))
         with self._lock:
             opened, made = self._known.pop(key, (None, None))
             if made is None or opened is None or (needed & ~opened).any():
                 if opened is not None:
                     # Parameters stay parameters; all numbers of a row in which a zero has changed become parameters.
                     needed |= opened | (needed & ~opened).any(axis=1)[:, None]
-                opened, made = needed, self._make(frame, needed, what)
+                opened, made = needed, self._make(Structure(frame, needed, charts, places), what)
             self._known[key] = opened, made
             self._bound()
             return made
@@ -529,8 +506,8 @@ class Compilation(NamedTuple):
 class Programs:
     """The programs of all quantities of one structure, compiled one after another in the background."""
 
-    def __init__(self, table: Array, opened: Opened) -> None:
-        self._table, self._opened = table, opened
+    def __init__(self, structure: Structure) -> None:
+        self._structure = structure
         self._known: dict[tuple[str, bytes, bytes], Compilation] = {}
 
     def get(self, name: str, model: Model, places: Array = NO_PLACES) -> Compilation:
@@ -539,9 +516,9 @@ class Programs:
         key = name, base.tobytes(), places.tobytes()
         found = self._known.get(key)
         if found is None:
-            table = self._table.copy()
+            table = self._structure.table.copy()
             table[-1, MASS:PARENT] = base
-            structure = Structure(table, self._opened, model.charts, places)
+            structure = self._structure._replace(table=table, places=places)
             # Code for single states before code for batches, and small trees first.
             size = len(table)
             single = machine.submit((size, 0), partial(_compile_single, name, structure))
@@ -601,30 +578,30 @@ def recorded(name: str, structure: Structure) -> Program:
 
 def _compile_single(name: str, structure: Structure) -> Program | None:
     try:
-        program = kept((name, structure.made_from), partial(recorded, name, structure))
+        program = kept((name, frozen(structure)), partial(recorded, name, structure))
     except (TooLong, Undetermined):
         return None
     if not program.compiled:
         return None
-    program.compile_single()
+    program.compile(emit.SINGLE)
     return program
 
 
 def _compile_batch(single: Future[Program | None]) -> Program | None:
     program = single.result()
     if program is not None:
-        program.compile_batch()
+        program.compile(emit.BATCH)
     return program
 
 
-_programs = Kept(lambda table, opened, _: Programs(table, opened), MEMORY)
+_programs = Kept(lambda structure, _: Programs(structure), MEMORY)
 
 
 def programs_of(model: Model) -> Programs:
     """The programs that serve a model."""
     table = model.table.copy()
     table[-1, MASS:PARENT] = 0
-    return _programs.serving(table, model.loaded, tuple(array.tobytes() for array in model.charts or ()))
+    return _programs.serving(table, model.loaded, charts=model.charts)
 
 
 # A step of an integrator on a tape: the state after it from the state before. Inputs besides the state are ("dt", 0),
@@ -719,17 +696,15 @@ def _zeros(n: int) -> Scalars:
 LARGEST_STEP = 100_000
 
 
-def _stepped(table: Array, opened: Opened, what: Any) -> Program:
+def _stepped(structure: Structure, kind: StepKind) -> Program:
     """The steps of a structure."""
-    return kept(("steps", table.tobytes(), opened.tobytes(), *what), partial(_recorded_steps, table, opened, what))
+    return kept(("steps", kind, frozen(structure)), partial(_recorded_steps, structure, kind))
 
 
-def _recorded_steps(table: Array, opened: Opened, what: Any) -> Program:
+def _recorded_steps(structure: Structure, kind: StepKind) -> Program:
     """The steps of a structure, recorded on a tape and planned."""
-    kind, charts = what
     tape, own = Tape(), Tape()
     tape.nodes, own.nodes = Nodes(), Nodes()
-    structure = Structure(table, opened, charts and Charts(*map(np.array, charts)))
     subject = structure.subject(own).with_zeros()
     n = subject.nv
     lengths = {"q": subject.nq, "qd": n, **{x: subject.nq if x == "q_target" else n for x in kind.control}}
@@ -747,14 +722,13 @@ class Stepper:
     """Steps of a model, with values of parameters; TooLong, or Undetermined if some joint feels no inertia."""
 
     def __init__(self, model: Model, kind: StepKind, values: Mapping[Hashable, float]) -> None:
-        charts = model.charts and tuple(map(frozen, model.charts))
         table = model.table.copy()
         table[-1, MASS:PARENT] = 0.0  # bodies welded to the base have no influence
-        self._program = _steps.serving(table, model.loaded, (kind, charts))
+        self._program = _steps.serving(table, model.loaded, kind, model.charts)
         plan = self._program.plan  # another thread may discard it
         if plan is not None and plan.size > LARGEST_STEP:
             raise TooLong
-        self._program.compile_steps()
+        self._program.compile(emit.STEPS)
         self._known = self._program.parameters({**inertias(table), **values})
 
     def run(
@@ -780,8 +754,3 @@ class Stepper:
         numbers = np.array([*range(lanes), *range(max(rows) + lanes)], dtype=np.int64)
         inputs, outputs = [x[part] for x in inputs], [x[part] for x in outputs]
         return drive(program.batch, context, inputs, outputs, [(n, address(numbers[lanes:]), False) for n in rows])
-
-
-def frozen(array: Any) -> Any:
-    """An array as nested tuples, which are hashable."""
-    return tuple(map(frozen, array)) if array.ndim else array.item()

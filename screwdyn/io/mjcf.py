@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from screwdyn.io.xml_text import Writer, opening, tag
 from screwdyn.mechanism.inertia import failing_condition
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, prismatic, revolute, spherical
 from screwdyn.mechanism.link import Attachment, Link, Loop
-from screwdyn.mechanism.shape import Shape
+from screwdyn.mechanism.shape import Kind, Shape
 from screwdyn.mechanism.topology import Topology, with_loops
 from screwdyn.screws.groups import rotation_of
 from screwdyn.screws.screw import Ad, inverse, pose, screw_motion
@@ -29,9 +29,11 @@ __all__ = ["read_mjcf", "write_mjcf"]
 
 # Values of MuJoCo's mjtJoint, mjtGeom, mjtEq and mjtObj.
 _FREE, _BALL, _SLIDE, _HINGE = range(4)
-_SPHERE, _CAPSULE, _CYLINDER, _BOX, _MESH = 2, 3, 5, 6, 7
+_KINDS: Mapping[int, Kind] = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 _CONNECT, _WELD, _JOINT = range(3)
 _SITE = 6
+# Sizes of shapes as multiples of MuJoCo's, which has half edges and half lengths.
+_WHOLE = {"sphere": (1,), "capsule": (1, 2), "cylinder": (1, 2), "box": (2, 2, 2)}
 # MuJoCo's viewer shows the groups below this one unless told otherwise.
 _HIDDEN = 3
 # MuJoCo's colour of geoms that have none.
@@ -89,8 +91,10 @@ class _Reader:
     def __init__(self, model: Any, findings: Findings) -> None:
         self.model, self.findings = model, findings
         self.bodies = self.named("body", model.nbody)
-        self.joints = [model.joint(k).name for k in range(model.njnt)]
-        self.links, self.taken = {*self.bodies}, {*filter(None, self.joints)}
+        names = [model.joint(k).name for k in range(model.njnt)]
+        self.links, self.taken = {*self.bodies}, {*filter(None, names)}
+        bodies = [self.bodies[body] for body in model.jnt_bodyid]
+        self.joints = [name or unused(body, self.taken) for name, body in zip(names, bodies, strict=True)]
         self.off = _disabled(model)
         self.stiffness = self.enabled("spring", model.jnt_stiffness)
         self.limited = self.enabled("limit", model.jnt_limited)
@@ -124,8 +128,7 @@ class _Reader:
                 loops.append(loop)
             elif k not in read:
                 unread.append(names[k])
-        self.note("the equality constraint", unread)
-        self.note_ignored()
+        self.note_ignored(unread)
         return with_loops(Topology.rooted(self.link(0), gravity).attach(attachments), loops)
 
     def link(self, body: int) -> Link:
@@ -141,7 +144,7 @@ class _Reader:
     def shape(self, geom: int) -> Shape | None:
         """A geom; None for planes, height fields, ellipsoids and meshes that are not in a file."""
         m = self.model
-        kind, size, mesh = m.geom_type[geom], m.geom_size[geom], m.geom_dataid[geom]
+        kind, mesh = _KINDS.get(int(m.geom_type[geom])), m.geom_dataid[geom]
         color, material = m.geom_rgba[geom], m.geom_matid[geom]
         if np.array_equal(color, _GREY):
             color = None if material < 0 else m.mat_rgba[material]
@@ -150,15 +153,11 @@ class _Reader:
             "color": None if color is None else np.clip(color, 0, 1),
             "use": "visual" if m.geom_group[geom] < _HIDDEN else "collision",
         }
-        if kind == _SPHERE:
-            return Shape.sphere(size[0], **options)
-        if kind == _BOX:
-            return Shape.box(2 * size, **options)
-        if kind in (_CAPSULE, _CYLINDER):
-            make = Shape.capsule if kind == _CAPSULE else Shape.cylinder
-            return make(size[0], 2 * size[1], **options)
-        if kind != _MESH or m.mesh_pathadr[mesh] < 0:
+        if kind is None or (kind == "mesh" and m.mesh_pathadr[mesh] < 0):
             return None
+        if kind != "mesh":
+            whole = np.array(_WHOLE[kind])
+            return Shape(kind, whole * m.geom_size[geom][: len(whole)], **options)
         # MuJoCo moves the vertices into the principal frame of the mesh.
         options["pose"] = options["pose"] @ inverse(_pose(m.mesh_pos[mesh], m.mesh_quat[mesh]))
         path = m.paths[m.mesh_pathadr[mesh] :].split(b"\0")[0].decode("utf-8", "surrogateescape")
@@ -174,22 +173,16 @@ class _Reader:
             yield Attachment(self.link(body), parent, fixed(unused(self.bodies[body], self.taken)), home)
         for k in range(first, first + count):
             last = k == first + count - 1
-            link = self.link(body) if last else Link(unused(f"{self.bodies[body]}_{self.name(k)}", self.links))
+            link = self.link(body) if last else Link(unused(f"{self.bodies[body]}_{self.joints[k]}", self.links))
             joint, offset = self.joint(k)
             # MuJoCo has the positions of a free joint from the world.
-            from_world = m.jnt_type[k] == _FREE and _home_key(self.name(k)) not in self.numerics
+            from_world = m.jnt_type[k] == _FREE and _home_key(self.joints[k]) not in self.numerics
             yield Attachment(link, parent, joint, np.eye(4) if from_world else home @ offset)
             parent, home = link.name, np.eye(4)
 
-    def name(self, k: int) -> str:
-        """The name of a joint, which is made from that of its body if it has none."""
-        if not self.joints[k]:
-            self.joints[k] = unused(self.bodies[self.model.jnt_bodyid[k]], self.taken)
-        return str(self.joints[k])
-
     def joint(self, k: int) -> tuple[Joint, Array]:
         """A joint, and the motion by which its position 0 differs from MuJoCo's home pose."""
-        m, name = self.model, self.name(k)
+        m, name = self.model, self.joints[k]
         kind, at = m.jnt_type[k], m.jnt_dofadr[k]
         point, axis = m.jnt_pos[k].copy(), m.jnt_axis[k].copy()
         options: dict[str, Any] = {
@@ -211,7 +204,7 @@ class _Reader:
         options["armature"] = float(m.dof_armature[at])
         if k in self.followers:
             _, leader, ratio, constant = self.followers[k]
-            options["mimic"] = Mimic(self.name(leader), ratio, constant)
+            options["mimic"] = Mimic(self.joints[leader], ratio, constant)
         if self.stiffness[k]:
             options |= {"stiffness": float(self.stiffness[k]), "rest": float(m.qpos_spring[q])}
         joint = revolute(axis, point, **options) if kind == _HINGE else prismatic(axis, **options)
@@ -259,35 +252,38 @@ class _Reader:
             joint, home = fixed(), there @ inverse(frame)
         return Loop(unused(name, taken), self.bodies[bodies[0]], self.bodies[bodies[1]], joint, home)
 
-    def note_ignored(self) -> None:
-        """Warn about everything else that changes the motion."""
+    def note_ignored(self, equalities: list[str]) -> None:
+        """Warn about equality constraints and everything else that changes the motion."""
         import mujoco
 
         m = self.model
         poly = self.enabled("spring", getattr(m, "jnt_stiffnesspoly", np.zeros(m.njnt)))
         yields = self.stiffness * getattr(m, "jnt_springyield", np.zeros(m.njnt))
         damper = self.enabled("damper", getattr(m, "dof_dampingpoly", np.zeros(m.nv)))
-        bent = [self.name(k) for k in range(m.njnt) if np.any(poly[k]) or yields[k] or np.any(damper[m.jnt_dofadr[k]])]
+        bent = [
+            self.joints[k] for k in range(m.njnt) if np.any(poly[k]) or yields[k] or np.any(damper[m.jnt_dofadr[k]])
+        ]
         lifted = self.enabled("gravcomp", m.body_gravcomp)
         held = [self.bodies[k] for k in range(m.nbody) if lifted[k] or m.body_mocapid[k] >= 0]
         actuators = self.named("actuator", m.nu)
         if "actuation" in self.off:  # their inertias and dampers stay
             passive = np.array([getattr(m, f"actuator_{x}", np.zeros(m.nu)) for x in ("armature", "damping")])
             actuators = [name for name, own in zip(actuators, passive.T, strict=True) if own.any()]
-        self.note("the nonlinear spring or damper of joint", bent)
-        self.note("compensation of gravity or motion capture of body", held)
-        self.note("the tendon", self.named("tendon", m.ntendon))
-        self.note("the actuator", actuators)
-        self.note("the flexible body", self.named("flex", m.nflex))
+        ignored = {
+            "the equality constraint": equalities,
+            "the nonlinear spring or damper of joint": bent,
+            "compensation of gravity or motion capture of body": held,
+            "the tendon": self.named("tendon", m.ntendon),
+            "the actuator": actuators,
+            "the flexible body": self.named("flex", m.nflex),
+        }
+        found = {f"{what}{'s' * (len(names) > 1)}": some(map(repr, names), 20) for what, names in ignored.items()}
+        self.findings.warnings += [f"{what} {names}" for what, names in found.items() if names]
         if (m.opt.density or m.opt.viscosity) and "medium" not in self.off:
             self.findings.warnings.append("the forces of the medium (density, viscosity, wind)")
         flag = mujoco.mjtEnableBit.__members__.get("mjENBL_SLEEP")  # which earlier versions do not have
         if flag is not None and m.opt.enableflags & int(flag):
             self.findings.warnings.append("the flag sleep, which lets MuJoCo hold bodies still that hardly move")
-
-    def note(self, what: str, names: list[str]) -> None:
-        if names:
-            self.findings.warnings.append(f"{what}{'s' * (len(names) > 1)} {some(map(repr, names), 20)}")
 
 
 def _pose(position: Array, quaternion: Array) -> Array:
@@ -424,8 +420,7 @@ class _Writer(Writer):
             if shape.kind == "mesh":
                 self.warnings.append(f"a mesh of link {link.name!r}")
                 continue
-            size = np.array(shape.size)
-            half = size / 2 if shape.kind == "box" else size / (1, 2)[: len(size)]  # a radius, and a half length
+            half = np.array(shape.size) / _WHOLE[shape.kind]
             # Visual ones touch nothing; MuJoCo's viewer hides group 3 at first.
             use = {"contype": "0", "conaffinity": "0"} if shape.use == "visual" else {"group": "3"}
             yield f"      {tag('geom', type=shape.kind, size=half, **_placed(shape.pose), rgba=shape.color, **use)}"
@@ -440,36 +435,29 @@ class _Writer(Writer):
             self.warnings.append(f"the limits of effort and velocity of joint {name!r}")
         friction = {"damping": joint.damping, "frictionloss": joint.friction, "armature": joint.armature}
         options: dict[str, object] = {what: x for what, x in friction.items() if x != 0}
-        if joint.chart is not None:
-            yield from self.group(at, place, options)
-            return
-        if joint.stiffness != 0:
-            options |= {"stiffness": joint.stiffness, "springref": joint.rest}
-        if joint.limits is not None and all(map(isfinite, joint.limits)):
-            options["range"] = joint.limits
-        elif joint.limits is not None:
-            self.warnings.append(f"the limit on one side of joint {name!r}")
-        screws = Ad(place) @ expressions.floats(joint.screws)
-        for freedom, kind, direction, point in self.freedoms(at, screws):
-            if kind == "revolute":
-                yield f"      {tag('joint', name=freedom, type='hinge', axis=direction, pos=point, **options)}"
-            elif kind == "prismatic":
-                yield f"      {tag('joint', name=freedom, type='slide', axis=direction, **options)}"
-
-    def group(self, at: Attachment, place: Array, options: dict[str, object]) -> Iterator[str]:
-        """A joint whose positions are no angles and lengths."""
-        joint, name = at.joint, at.name
+        found: list[dict[str, object]] = []
         if joint.kind == "planar":
             self.refuse_group(at)
         elif joint.kind == "free" and at.parent != self.topology.base:
             self.errors.append(f"free joint {name!r} is not on the base, as in MJCF")
         elif joint.kind == "free":
-            yield f"      {tag('joint', name=name, type='free', **options)}"
+            found.append({"name": name, "type": "free"})
             if not np.array_equal(expressions.floats(at.home), np.eye(4)):
                 self.numerics.append(f"    {tag('numeric', name=_home_key(name), data='1')}")
         elif joint.chart is not None:
-            center = expressions.floats(joint.chart.center) + place[:3, 3]
-            yield f"      {tag('joint', name=name, type='ball', pos=center, **options)}"
+            found.append({"name": name, "type": "ball", "pos": expressions.floats(joint.chart.center) + place[:3, 3]})
+        else:
+            if joint.stiffness != 0:
+                options |= {"stiffness": joint.stiffness, "springref": joint.rest}
+            if joint.limits is not None and all(map(isfinite, joint.limits)):
+                options["range"] = joint.limits
+            elif joint.limits is not None:
+                self.warnings.append(f"the limit on one side of joint {name!r}")
+            for freedom, kind, axis, point in self.freedoms(at, Ad(place) @ expressions.floats(joint.screws)):
+                hinge = kind == "revolute"
+                own = {"type": "hinge" if hinge else "slide", "axis": axis, "pos": point if hinge else None}
+                found.append({"name": freedom, **own})
+        yield from (f"      {tag('joint', **given, **options)}" for given in found)
 
     def is_massive(self, at: Attachment) -> bool:
         """Whether a link, or one that is welded to it, has a mass and moments."""

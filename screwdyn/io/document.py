@@ -20,25 +20,6 @@ from screwdyn.core.types import NAME, Array, ArrayLike, is_name
 from screwdyn.io.expression_text import expression_of
 from screwdyn.mechanism.inertia import Inertia, failing_condition
 
-__all__ = [
-    "Entry",
-    "Findings",
-    "Missing",
-    "NotANumber",
-    "PlacedProblem",
-    "Source",
-    "Table",
-    "inertia_of",
-    "known_effective",
-    "listed",
-    "read_source",
-    "shown",
-    "similar",
-    "some",
-    "unused",
-]
-
-
 # What could not be read: a function that adds a problem returns None in its place.
 Missing = TypeVar("Missing")
 

@@ -9,8 +9,6 @@ from math import inf, isfinite, prod
 from typing import Any
 from unicodedata import normalize
 
-__all__ = ["assumptions_of", "expression_of", "symbol_of", "text_of"]
-
 FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "Abs")
 CONSTANTS = ("pi", "E")
 KNOWN = (*FUNCTIONS, *CONSTANTS)

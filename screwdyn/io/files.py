@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import mujoco
     import networkx as nx
 
-__all__ = ["Files"]
-
 
 class Files(Mechanism):
     """A tree from files, tables and models of other packages, and its text in three formats."""

@@ -30,8 +30,6 @@ from screwdyn.mechanism.shape import Kind, Shape, Use
 from screwdyn.mechanism.topology import Topology, check_rotors, with_loops
 from screwdyn.screws import screw
 
-__all__ = ["read_json", "read_part", "write_json", "write_part"]
-
 _FORMAT, _VERSION = "screwdyn tree", 1
 _dumped = partial(json.dumps, allow_nan=False)
 _LOCKS = "a locked joint must be fixed, and have freedoms and the same name when it is unlocked"

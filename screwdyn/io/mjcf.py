@@ -25,8 +25,6 @@ from screwdyn.screws.screw import Ad, inverse, pose, screw_motion
 if TYPE_CHECKING:
     import mujoco
 
-__all__ = ["read_mjcf", "write_mjcf"]
-
 # Values of MuJoCo's mjtJoint, mjtGeom, mjtEq and mjtObj.
 _FREE, _BALL, _SLIDE, _HINGE = range(4)
 _KINDS: Mapping[int, Kind] = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}

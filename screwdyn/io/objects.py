@@ -34,8 +34,6 @@ from screwdyn.screws.screw import as_pose, inverse, screw_motion
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["from_dh", "from_graph", "read_pinocchio"]
-
 # Denavit-Hartenberg tables: the frame of each link is its DH frame, which also has the joint's screw ------------------
 
 _GEOMETRY = ("d", "a", "alpha", "theta")

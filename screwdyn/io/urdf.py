@@ -38,8 +38,6 @@ from screwdyn.mechanism.topology import Topology, with_loops
 from screwdyn.screws.screw import as_pose, inverse, pitch, pose
 from screwdyn.screws.screw import axis as axis_of
 
-__all__ = ["Folders", "Meshes", "check_urdf", "read_urdf", "rotation_from_rpy", "write_urdf"]
-
 Folders = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 _SINGLE = ("revolute", "continuous", "prismatic")

@@ -27,8 +27,6 @@ from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import axis as axis_of
 
-__all__ = ["Element", "Problem", "Severity", "Unexpanded", "Writer", "nested", "opening", "parse", "quoted", "tag"]
-
 Severity = Literal["error", "warning"]
 
 _KEPT = {

@@ -19,8 +19,6 @@ from screwdyn.simulation.integrators import Integrator
 from screwdyn.views.scene import Mark, Scene, Stage, at_rest, stage_scene
 from screwdyn.views.solids import joint_point
 
-__all__ = ["run_scene"]
-
 # Of a film; more are an error in fps, and would fill the memory.
 _MOST_FRAMES = 100_000
 _INTEGRATOR = Integrator("DOP853", rtol=1e-9, atol=1e-10)

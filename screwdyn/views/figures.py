@@ -24,29 +24,15 @@ from screwdyn.views import checked_path
 
 try:
     from matplotlib import colormaps
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure
     from matplotlib.ticker import MaxNLocator
 except ImportError as missing:
     raise ScrewdynError(f"drawing needs matplotlib ({missing}): pip install 'screwdyn[plot]'") from missing
 
 if TYPE_CHECKING:
     from screwdyn.simulation.recording import Recording as Run
-
-__all__ = [
-    "Axes",
-    "Figure",
-    "HeatMap",
-    "blank_figure",
-    "palette",
-    "plot_comparison",
-    "plot_heat_maps",
-    "plot_run",
-    "save",
-    "short",
-    "writable",
-]
 
 # The palette of Okabe and Ito, which colour-blind readers can distinguish; wine instead of yellow, which prints badly.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#882255", "#000000")

@@ -30,8 +30,6 @@ from screwdyn.views.solids import Solid, arrow
 if TYPE_CHECKING:
     from screwdyn.views.figures import Figure
 
-__all__ = ["Animation", "film_path", "film_rate", "picture_path", "write_film"]
-
 # Inches of 100 pixels.
 _WIDTH, _HEIGHT = 6.4, 4.8
 # Longest edge of a triangle as a fraction of the robot: triangles are drawn in order of their distances.

@@ -23,8 +23,6 @@ from screwdyn.physics.model import Robot
 from screwdyn.views import solids as bodies
 from screwdyn.views.solids import Color, Solid
 
-__all__ = ["LOOPS", "Arrow", "Camera", "Mark", "Scene", "Stage", "at_rest", "stage_scene", "still"]
-
 # Of each frame.
 Flags = npt.NDArray[np.bool_]
 # The group of the nodes of joints that close loops.

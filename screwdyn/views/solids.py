@@ -22,20 +22,8 @@ from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import axis, frame_along, pitch, pose, pose_of
 
-__all__ = [
-    "Color",
-    "Solid",
-    "arrow",
-    "ball",
-    "equivalent_box",
-    "grown_body",
-    "joint_point",
-    "joint_solids",
-    "loop_solids",
-]
-
 # Red, green, blue and opacity, 0 to 1.
-Color = tuple[float, float, float, float]
+Color = tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,41 +64,37 @@ def ball(radius: float, center: ArrayLike, color: Color) -> Solid:
 
 def capsule(radius: float, length: float, color: Color, sides: int = 16) -> Solid:
     """A cylinder of some length about z with a hemisphere on each end, m."""
-    polar = np.linspace(0, np.pi, sides // 2 + 1)
-    polar = np.concatenate([polar[: len(polar) // 2 + 1], polar[len(polar) // 2 :]])
-    offset = np.repeat([-length / 2, length / 2], len(polar) // 2)
-    around = 2 * np.pi * np.arange(sides) / sides
-    rings = np.stack(
-        [
-            radius * np.outer(np.sin(polar), np.cos(around)),
-            radius * np.outer(np.sin(polar), np.sin(around)),
-            np.repeat((offset - radius * np.cos(polar))[:, None], sides, axis=1),
-        ],
-        axis=-1,
-    )
-    return Solid(*_skin(rings), color, smooth=True)
+    polar = np.linspace(0, np.pi / 2, sides // 4 + 1)
+    polar = np.concatenate([polar, np.pi - polar[::-1]])
+    heights = np.repeat([-length / 2, length / 2], sides // 4 + 1) - radius * np.cos(polar)
+    points = heights[:, None] * np.array([0.0, 0.0, 1.0])
+    return replace(tube(points, radius * np.sin(polar), color, sides), smooth=True)
 
 
 def tube(points: ArrayLike, radius: ArrayLike, color: Color, sides: int = 12) -> Solid:
     """A tube along a curve through points (k, 3), closed at both ends, with one radius or one for each point, m.
 
-    A tube with 4 sides along two points is a bar.
+    A tube with 4 sides along two points is a bar. Equal points are those of a flat tube about z.
     """
     curve = np.asarray(points, dtype=float)
     tangents = np.gradient(curve, axis=0)
-    tangents /= np.linalg.norm(tangents, axis=1, keepdims=True)
-    around = 2 * np.pi * (np.arange(sides) + 0.5) / sides
+    lengths, upright = np.linalg.norm(tangents, axis=1, keepdims=True), np.tile((0.0, 0.0, 1.0), (len(curve), 1))
+    tangents = np.divide(tangents, lengths, out=upright, where=lengths > 0)
+    around = 2 * np.pi * (np.arange(sides) + 0.5 * (sides == 4)) / sides
     circle = np.stack([np.cos(around), np.sin(around), np.zeros(sides)], axis=1)
     # Each ring takes over the direction of the one before, so that the tube does not twist.
     across = np.array(frame_along(tangents[0].tolist()), dtype=float).reshape(3, 3)[:, 0]
-    rings = []
+    rings = [np.repeat(curve[[0]], sides, axis=0)]
     for p, t, r in zip(curve, tangents, np.broadcast_to(radius, len(curve)), strict=True):
         across = across - t * (t @ across)
         across /= np.linalg.norm(across)
         rings.append(p + r * circle @ np.stack([across, np.cross(t, across), t]))
-    caps = [np.repeat(curve[[0]], sides, axis=0), *rings, np.repeat(curve[[-1]], sides, axis=0)]
-    vertices, faces = _skin(np.array(caps))
-    return Solid(vertices, faces, color)
+    rings.append(np.repeat(curve[[-1]], sides, axis=0))
+    # Two triangles for each side between successive rings.
+    here = np.arange(len(rings) - 1)[:, None] * sides + np.arange(sides)
+    beside = np.arange(len(rings) - 1)[:, None] * sides + (np.arange(sides) + 1) % sides
+    faces = np.stack([here, beside, beside + sides, here, beside + sides, here + sides], axis=-1)
+    return Solid(np.concatenate(rings), faces.reshape(-1, 3), color)
 
 
 def arrow(start: Array, end: Array, thickness: float, color: Color) -> Solid:
@@ -131,15 +115,6 @@ def helix(axis: Array, point: Array, pitch: float, length: float, radius: float,
     frame = np.array(frame_along(axis.tolist()), dtype=float).reshape(3, 3)
     curve = np.stack([radius * np.cos(angles), radius * np.sin(angles), pitch * angles], axis=1)
     return tube(point + curve @ frame.T, wire, color, sides=6)
-
-
-def _skin(rings: Array) -> tuple[Array, Array]:
-    """Vertices and faces of the surface between successive rings, (k, sides, 3)."""
-    count, sides, _ = rings.shape
-    here = np.arange(count - 1)[:, None] * sides + np.arange(sides)
-    beside = np.arange(count - 1)[:, None] * sides + (np.arange(sides) + 1) % sides
-    faces = np.stack([here, beside, beside + sides, here, beside + sides, here + sides], axis=-1)
-    return rings.reshape(-1, 3), faces.reshape(-1, 3)
 
 
 def _read_mesh(path: str) -> list[tuple[Array, Array, Color | None, bool]]:
@@ -172,22 +147,17 @@ def _read_version(path: str, changed: int) -> list[tuple[Array, Array, Color | N
 
 
 def _surface(mesh: Any) -> tuple[Array, Array, Color | None, bool]:
+    """What is drawn of a part: in the main colour of its material or of its faces, without textures."""
     vertices, faces = np.asarray(mesh.vertices, dtype=float), np.asarray(mesh.faces, dtype=int)
     smooth = len(vertices) < 3 * len(faces)
     if not smooth:  # each triangle has its own vertices, as in STL
         vertices, merged = np.unique(vertices, axis=0, return_inverse=True)
         faces = merged.reshape(-1)[faces]
-    return vertices, faces, _main_color(mesh), smooth
-
-
-def _main_color(mesh: Any) -> Color | None:
-    """The main colour of a mesh's material or of its faces; textures are not drawn."""
     visual = mesh.visual
     if not getattr(visual, "defined", False):
-        return None
+        return vertices, faces, None, smooth
     found = visual.material.main_color if visual.kind == "texture" else visual.main_color
-    red, green, blue, opacity = (float(x) / 255 for x in found)
-    return red, green, blue, opacity
+    return vertices, faces, tuple(float(x) / 255 for x in found), smooth
 
 
 def shape_solids(shape: Shape, color: Color) -> Iterator[Solid]:
@@ -195,14 +165,12 @@ def shape_solids(shape: Shape, color: Color) -> Iterator[Solid]:
 
     ScrewdynError if the file of a mesh cannot be read, or trimesh is missing.
     """
-    if shape.color is not None:
-        red, green, blue, opacity = shape.color
-        color = red, green, blue, opacity
     if shape.kind == "mesh":
         for vertices, faces, its, smooth in _read_mesh(str(shape.path)):
-            painted = its if its is not None and shape.color is None else color
+            painted = shape.color or its or color
             yield Solid(vertices * np.array(shape.size), faces, painted, smooth).placed(shape.pose)
         return
+    color = shape.color or color
     radius, length = shape.size[0], shape.size[-1]
     if shape.kind == "box":
         solid = box(shape.size, color)
@@ -257,8 +225,7 @@ def grown_body(topology: Topology, link: str, size: float, color: Color) -> Iter
         else:
             yield ball((3 * inertia.mass / (4 * np.pi * _POINT_DENSITY)) ** (1 / 3), inertia.com, color)
         ends = ends or [inertia.com]
-    red, green, blue, opacity = color
-    dark = (0.6 * red, 0.6 * green, 0.6 * blue, opacity)
+    dark = (*(0.6 * x for x in color[:3]), color[3])
     for end in ends:
         if np.linalg.norm(end - start) > _ROD * size:
             yield tube([start, end], _ROD * size, dark)

@@ -34,8 +34,6 @@ except ImportError as missing:
         f"a view in a browser needs the extra view ({missing}): pip install 'screwdyn[view]'"
     ) from missing
 
-__all__ = ["Viewer", "embedded", "open_page", "page"]
-
 # Servers are started one after the other.
 _SERVING = threading.Lock()
 # Quaternions, and positions as fractions of the scene's size, are rounded to multiples of this: files halve.

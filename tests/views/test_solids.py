@@ -17,6 +17,7 @@ from screwdyn.views.solids import (
     helix,
     joint_solids,
     loop_solids,
+    shape_solids,
     tube,
 )
 
@@ -186,3 +187,8 @@ def test_the_joint_of_a_loop_is_a_screw_in_a_colour_of_its_own() -> None:
     assert extent([rod])[0][1] == pytest.approx(2)
     ends = [extent([rod])[0] for rod in grown_body(tree.topology, "crank", 1.0, BLUE)]
     np.testing.assert_allclose([ends[0][0], ends[1][1]], (0.5, 1), atol=1e-12)
+
+
+def test_a_flat_cylinder_is_a_disk() -> None:
+    (disk,) = shape_solids(sd.Shape.cylinder(0.5, 0.0), RED)
+    np.testing.assert_allclose(np.ptp(disk.vertices, axis=0), (1.0, 1.0, 0.0))

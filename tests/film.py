@@ -9,6 +9,7 @@ import numpy as np
 import zstandard
 
 import screwdyn as sd
+from screwdyn.views.scene import Scene, SceneNode
 
 GRASP, RELEASE, END = 0.2, 0.5, 0.8
 CRATE = sd.Inertia.box(1.0, (0.1, 0.2, 0.3), com=(0, -0.2, 0.05))
@@ -29,6 +30,16 @@ def swing() -> sd.Run:
     tree = arm()
     state = sd.State(tree, [-0.6, 0.4], [1.0, -0.5])
     return sd.simulate(tree, state, END, lambda t, s: {"shoulder": 8.0}, [grasp, sd.Release("crate", time=RELEASE)])
+
+
+def node_of(scene: Scene, name: str) -> SceneNode:
+    """The node of a link."""
+    return next(node for node in scene.nodes if node.name == name)
+
+
+def texts_of(scene: Scene) -> list[SceneNode]:
+    """The nodes that have a text: marks where something happened, over a short time."""
+    return [node for node in scene.nodes if node.text]
 
 
 def recording(page: str) -> Any:

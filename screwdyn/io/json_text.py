@@ -19,7 +19,7 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import JSONError
-from screwdyn.core.types import Array, is_name
+from screwdyn.core.types import is_name
 from screwdyn.io.document import Entry, NotANumber, PlacedProblem, Table, known_effective, listed, read_source
 from screwdyn.io.expression_text import assumptions_of, symbol_of, text_of
 from screwdyn.mechanism.chart import Chart, checked_positions
@@ -200,11 +200,6 @@ def _read_limits(given: Entry) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _read_pose(given: Entry) -> Array | None:
-    rows = given.matrix(4, 3)
-    return None if rows is None else given.made(screw.as_pose, [*rows, [0, 0, 0, 1]], "the pose")
-
-
 def _inertia(mass: Any, com: list[Any], tensor: list[Any], effective: bool = False) -> Inertia:
     xx, xy, xz, yy, yz, zz = tensor
     return (known_effective if effective else Inertia)(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -249,7 +244,10 @@ _NUMBER = _Form(Entry.number, lambda x, writer: writer.number(x))
 _MAGNITUDE = _Form(lambda given: given.plain.number(largest=float_info.max))
 _LIMITS = _Form(_read_limits, lambda limits, _: [x if isfinite(x) else None for x in limits])
 _SIZES = _Form(lambda given: [x.number() for x in given.plain.items("a list of numbers")], lambda x, _: list(x))
-_POSE = _Form(_read_pose, _rows(4, 3).write)
+_POSE = _Form(
+    lambda given: (rows := given.matrix(4, 3)) and given.made(screw.as_pose, [*rows, [0, 0, 0, 1]], "the pose"),
+    _rows(4, 3).write,
+)
 _INERTIA = _record(
     _inertia,
     lambda inertia: dict(zip(("com", "tensor"), inertia.entries, strict=True)) | {"effective": inertia.is_effective},
@@ -331,8 +329,12 @@ def _tree(root: Entry) -> Topology | None:
     if type(version) is not int or version != _VERSION:
         message = f"version {version!r} of the format is not known; this is version {_VERSION}"
         return root.wrong(message, "update screwdyn")
-    if "symbols" in root.value:
-        _read_symbols(root.below("symbols"))
+    for name, entry in root.below("symbols").entries().items() if "symbols" in root.value else ():
+        flags = {what: assumed.flag() for what, assumed in entry.entries().items()}
+        try:
+            root.symbols[name] = symbol_of(name, flags)
+        except ValueError as error:
+            entry.wrong(f"these are not assumptions of a symbol: {error}")
     base = root.below("base").below("name")
     topology: Topology | None = _record(
         _topology,
@@ -351,16 +353,6 @@ def _topology(gravity: list[Any], base: Attachment, links: list[Attachment], loo
     topology = with_loops(Topology.rooted(base.link, gravity).attach(links), loops)
     check_rotors(topology)
     return topology
-
-
-def _read_symbols(given: Entry) -> None:
-    """Note what the document assumes of symbols."""
-    for name, entry in given.entries().items():
-        flags = {what: assumed.flag() for what, assumed in entry.entries().items()}
-        try:
-            given.symbols[name] = symbol_of(name, flags)
-        except ValueError as error:
-            entry.wrong(f"these are not assumptions of a symbol: {error}")
 
 
 def _attachments(given: Entry, base: Entry) -> list[Attachment]:

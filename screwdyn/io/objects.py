@@ -162,7 +162,14 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike | None = None) -> Topology:
                     f"graph.graph['loops'], or rename its ends there: dataclasses.replace(loop, link=…, to=…)"
                 )
     attachments = [_attachment(graph, name) for name in others]
-    _check_joints(attachments)
+    carried: dict[str, Attachment] = {}
+    for at in attachments:  # two joints have the same name, for example, after a union of graphs of the same robot
+        other, link = carried.setdefault(at.name, at), at.link.name
+        if other is not at:
+            raise TopologyError(
+                f"the joints of {other.link.name!r} and {link!r} are both named {at.name!r}. {_RENAMED}; or name one: "
+                f"graph.edges[{at.parent!r}, {link!r}]['joint'] = dataclasses.replace(joint, name=…)"
+            )
     given = graph.graph if gravity is None else {"gravity": gravity}
     try:
         rooted = Topology.rooted(_link(graph, base), *([given["gravity"]] if "gravity" in given else []))
@@ -202,18 +209,6 @@ def _check_tree(graph: nx.DiGraph) -> None:
         problems.append(f"there is a cycle: {around}; close a loop by a joint of its own: tree.close(link, to=…)")
     if problems:
         raise TopologyError("\n  ".join(["the graph is not a tree", *problems]))
-
-
-def _check_joints(attachments: list[Attachment]) -> None:
-    """Raise TopologyError if two joints have the same name, as after a union of graphs of the same robot."""
-    carried: dict[str, Attachment] = {}
-    for at in attachments:
-        other, link = carried.setdefault(at.name, at), at.link.name
-        if other is not at:
-            raise TopologyError(
-                f"the joints of {other.link.name!r} and {link!r} are both named {at.name!r}. {_RENAMED}; or name one: "
-                f"graph.edges[{at.parent!r}, {link!r}]['joint'] = dataclasses.replace(joint, name=…)"
-            )
 
 
 def _link(graph: nx.DiGraph, name: str) -> Link:

@@ -350,17 +350,13 @@ def _draw_panel(ax: Axes, run: Run, panel: _Panel) -> None:
         ax.plot(run.t, values, color="0.82", lw=0.7, zorder=1.5, label="" if k else others)
     ax.set_ylabel(panel.axis)
     shown = [curve.values for curve in panel.curves] + [*panel.others]
-    low, high = _set_range(ax, shown, panel.scale)
     limits: dict[float, list[Any]] = {}
     for k, curve in enumerate(panel.curves):
         for value in curve.limits:
-            if low - 0.2 * (high - low) <= value <= high + 0.2 * (high - low):
-                limits.setdefault(value, []).append(palette(k, len(panel.curves)))
-    for k, (value, colours) in enumerate(limits.items()):
-        colour = colours[0] if len(colours) == 1 else "0.4"
+            limits.setdefault(value, []).append(palette(k, len(panel.curves)))
+    for k, value in enumerate(_set_range(ax, shown, panel.scale, [*limits])):
+        colour = limits[value][0] if len(limits[value]) == 1 else "0.4"
         ax.axhline(value, color=colour, lw=0.9, ls=(0, (1, 1.5)), zorder=1.6, label="" if k else "limit of a joint")
-    if limits:
-        ax.set_ylim(*_with_margin(min(low, *limits), max(high, *limits)))
 
 
 def _draw_energy(ax: Axes, run: Run) -> None:
@@ -382,8 +378,8 @@ def _draw_energy(ax: Axes, run: Run) -> None:
     _set_range(ax, [x for _, x in drawn] + [E.residual], scale)
 
 
-def _set_range(ax: Axes, values: Sequence[Array], scale: float) -> tuple[float, float]:
-    """Set the range of the axis so that it shows the values, but not noise; returns the range without its margin.
+def _set_range(ax: Axes, values: Sequence[Array], scale: float, limits: Sequence[float] = ()) -> list[float]:
+    """Set the range of the axis so that it shows the values, but not noise, and the limits near them, returned.
 
     Values that differ by less than ``_NOISE`` of the scale are drawn as the same one.
     """
@@ -394,8 +390,10 @@ def _set_range(ax: Axes, values: Sequence[Array], scale: float) -> tuple[float, 
         # Otherwise the axis would count from an offset such as 1e-13.
         middle = 0.0 if abs(middle) <= _NOISE * scale else middle
         low, high = middle - half, middle + half
-    ax.set_ylim(*_with_margin(low, high))
-    return low, high
+    near = [x for x in limits if low - 0.2 * (high - low) <= x <= high + 0.2 * (high - low)]
+    low, high = min([low, *near]), max([high, *near])
+    ax.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+    return near
 
 
 def _finish(ax: Axes, title: str, run: Run, beside: bool = True) -> None:
@@ -456,11 +454,6 @@ def _mark_events(ax: Axes, run: Run) -> None:
             color="0.25",
             bbox={"color": "white", "alpha": 0.8, "pad": 0.3},
         )
-
-
-def _with_margin(low: float, high: float) -> tuple[float, float]:
-    margin = 0.05 * (high - low)
-    return low - margin, high + margin
 
 
 # Inches of a figure and of a panel, which is lower where many would not fit on a page; letters have 7 points or more.

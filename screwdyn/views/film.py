@@ -91,8 +91,8 @@ class _Painter:
         # Edges close the gaps between triangles, but those of translucent ones would be a web of lines.
         widths = np.where(tint[:, 3] == 1, 0.7, 0.0)
         axes.add_collection(PolyCollection(shown, facecolors=tint, edgecolors=tint, linewidths=widths), autolim=False)
-        for node in scene.texts:
-            if node.shown[frame]:
+        for node in scene.nodes:
+            if node.text and node.shown[frame]:
                 (x, y, _), box = self.project(node.poses[frame, :3, 3]), {"color": "white", "alpha": 0.7, "pad": 1}
                 axes.text(x, y, f"  {node.text}", fontsize=9, parse_math=False, bbox=box)
         if len(scene.times) > 1:

@@ -47,7 +47,7 @@ class SceneNode:
     shown: Flags
     parts: list[Part] = field(default_factory=list)
     group: str = "links"
-    text: str = ""  # what is written beside it
+    text: str = ""  # what is written beside it: what happened there
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +92,6 @@ class Scene:
         power = 10.0 ** float(np.floor(np.log10(self.size / 3)))
         cell = max([power, *(k * power for k in (2, 5) if k * power <= self.size / 3)])
         return cell, int(np.ceil(1.5 * self.size / cell))
-
-    @property
-    def texts(self) -> list[SceneNode]:
-        """The nodes that have a text: marks where something happened, over a short time."""
-        return [node for node in self.nodes if node.text]
-
-    def node(self, name: str) -> SceneNode:
-        """The node of a link."""
-        return next(node for node in self.nodes if node.name == name)
 
     def legend(self, frame: int) -> list[tuple[str, Color]]:
         """Names and colours of the arrows of all frames, and of the loops that are shown in one."""

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from chromium import Page, browser
-from film import CRATE, END, GRASP, RELEASE, arm, swing
+from film import CRATE, END, GRASP, RELEASE, arm, node_of, swing
 
 from screwdyn.simulation.film import run_scene
 from screwdyn.views.scene import Camera
@@ -61,7 +61,7 @@ def test_a_film_needs_no_network_and_shows_the_crate_where_it_is(page, tmp_path)
     for t in (HELD, FLYING):
         page.seek(t)
         pictures.append(page.still_picture())
-        T = scene.node("crate").poses[round(10 * t)]
+        T = node_of(scene, "crate").poses[round(10 * t)]
         spots.append(pixel(scene.camera, box, T[:3, :3] @ CRATE.com + T[:3, 3]))
     (held, flying), (here, there) = pictures, spots
     assert {url.split(":")[0] for url in page.requests} <= {"file", "data", "blob"}

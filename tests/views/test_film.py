@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import matplotlib.image
 import numpy as np
 import pytest
-from film import CRATE, END, GRASP, RELEASE, arm, swing
+from film import CRATE, END, GRASP, RELEASE, arm, node_of, swing
 from PIL import Image
 
 import screwdyn as sd
@@ -52,7 +52,7 @@ def test_a_gif_shows_the_crate_where_it_is_held_and_where_it_flies(run, tmp_path
     spots = []
     for t in (0.4, 0.6):
         k = round(10 * t)
-        T = scene.node("crate").poses[k]
+        T = node_of(scene, "crate").poses[k]
         spots.append((k, *pixel(scene, T[:3, :3] @ CRATE.com + T[:3, 3])))
     (held, *here), (flying, *there) = spots
     assert GRASP < 0.1 * held < RELEASE < 0.1 * flying < END

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from film import CRATE, END, GRASP, RELEASE, arm, swing
+from film import CRATE, END, GRASP, RELEASE, arm, node_of, swing, texts_of
 
 import screwdyn as sd
 from screwdyn.simulation.film import run_scene
@@ -27,13 +27,13 @@ def scene(run):
 def test_links_have_the_poses_of_the_run(run, scene) -> None:
     assert scene.times[0] == 0 and scene.times[-1] == pytest.approx(END) and len(scene.times) == 41
     for link in ("base", "upper", "lower"):
-        node = scene.node(link)
+        node = node_of(scene, link)
         assert node.shown.all()
         np.testing.assert_allclose(node.poses, run.pose(link, scene.times), atol=1e-14)
 
 
 def test_a_payload_waits_hangs_and_flies(run, scene) -> None:
-    crate, t = scene.node("crate"), scene.times
+    crate, t = node_of(scene, "crate"), scene.times
     waits, hangs, flies = t < GRASP, (t >= GRASP) & (t < RELEASE), t >= RELEASE
     assert crate.shown.all()
     before = run.events[0].event.payload.pose
@@ -53,7 +53,7 @@ def test_a_payload_waits_hangs_and_flies(run, scene) -> None:
 
 
 def test_waiting_payloads_are_pale_and_passive_joints_appear_with_the_grasp(scene) -> None:
-    crate, t = scene.node("crate"), scene.times
+    crate, t = node_of(scene, "crate"), scene.times
     parts = {part.name: part for part in crate.parts}
     assert set(parts) == {"body", "body 2", "joint"}
     hanging, waiting = parts["body"], parts["body 2"]
@@ -67,7 +67,7 @@ def test_moving_payloads_appear_with_their_grasp() -> None:
     tree = arm()
     grasp = sd.Grasp(CRATE, to="lower", at=(0.5, 0, 0), name="crate", twist="co_moving", time=GRASP)
     scene = filmed(sd.simulate(tree, sd.State(tree, qd=[1.0, 0.0]), 0.3, events=[grasp]))
-    np.testing.assert_array_equal(scene.node("crate").shown, scene.times >= GRASP)
+    np.testing.assert_array_equal(node_of(scene, "crate").shown, scene.times >= GRASP)
 
 
 def test_centre_of_mass_and_momentum(run, scene) -> None:
@@ -112,13 +112,13 @@ def test_marks_of_a_link_end_with_its_next_event() -> None:
         sd.Lock("shoulder", time=0.2),
     ]
     scene = filmed(sd.simulate(tree, sd.State(tree, qd=[1.0, 1.0]), 0.4, events=events))
-    lock, both, other = scene.texts
+    lock, both, other = texts_of(scene)
     assert lock.text.startswith("lock elbow: ") and both.text == "unlock elbow, set inertia of lower"
     assert other.text.startswith("lock shoulder: ")
     np.testing.assert_array_equal(lock.shown, (scene.times >= 0.1) & (scene.times < 0.2))
     np.testing.assert_array_equal(both.shown, scene.times >= 0.2)
     # The box follows the inertia, and the axis of a locked joint disappears meanwhile.
-    parts = {part.name: part.shown for part in scene.node("lower").parts}
+    parts = {part.name: part.shown for part in node_of(scene, "lower").parts}
     np.testing.assert_array_equal(parts["body 2"], scene.times >= 0.2)
     np.testing.assert_array_equal(parts["joint"], (scene.times < 0.1) | (scene.times >= 0.2))
 
@@ -146,11 +146,11 @@ def test_every_change_of_a_robot_is_drawn() -> None:
     for link in tree.links:
         poses = run.pose(link, scene.times)
         there = ~np.isnan(poses[:, 0, 0])
-        assert scene.node(link).shown.all() and there.any()
-        np.testing.assert_allclose(scene.node(link).poses[there], poses[there], atol=1e-12)
-    crate = scene.node("crate")
+        assert node_of(scene, link).shown.all() and there.any()
+        np.testing.assert_allclose(node_of(scene, link).poses[there], poses[there], atol=1e-12)
+    crate = node_of(scene, "crate")
     assert np.linalg.norm(np.diff(crate.poses[:, :3, 3], axis=0), axis=1).max() < 0.03
-    assert [flash.text.split(":")[0] for flash in scene.texts] == [
+    assert [flash.text.split(":")[0] for flash in texts_of(scene)] == [
         "grasp crate", "hand over crate", "replace joint of crate", "release crate", "grasp crate", "release crate"
     ]  # fmt: skip
 
@@ -164,7 +164,7 @@ def test_bodies_of_one_name_are_told_apart() -> None:
     events = [first, sd.Release("crate", time=0.2), second, sd.Release("crate", time=0.4)]
     run = sd.simulate(tree, sd.State(tree, [-0.6, 0.4], qd=[1.0, 1.0]), 0.5, events=events)
     scene = filmed(run, ("momentum",))
-    one, other, t = scene.node("crate"), scene.node("crate (2)"), scene.times
+    one, other, t = node_of(scene, "crate"), node_of(scene, "crate (2)"), scene.times
     assert one.shown.all() and other.shown.all()
     grasped = [happened.event.payload.pose for happened in run.events[::2]]
     np.testing.assert_allclose(one.poses[t < 0.1], np.tile(grasped[0], (5, 1, 1)))
@@ -172,7 +172,7 @@ def test_bodies_of_one_name_are_told_apart() -> None:
     np.testing.assert_allclose(one.poses[8], run.pose("crate", t[8]), atol=1e-12)
     np.testing.assert_allclose(other.poses[18], run.pose("crate", t[18]), atol=1e-12)
     assert (np.diff(one.poses[11:, 1, 3]) < 0).all() and (np.diff(one.poses[11:, 1, 3], 2) < 0).all()
-    np.testing.assert_allclose(scene.texts[-2].poses[0, :3, 3], grasped[1][:3, 3], atol=1e-3)
+    np.testing.assert_allclose(texts_of(scene)[-2].poses[0, :3, 3], grasped[1][:3, 3], atol=1e-3)
 
 
 def test_a_released_body_that_is_grasped_again_flies_until_then() -> None:
@@ -183,14 +183,14 @@ def test_a_released_body_that_is_grasped_again_flies_until_then() -> None:
     again = sd.Grasp(released, to="lower", name="crate", time=0.25)
     run += sd.simulate(tree, run.states[-1], 0.1, t0=0.2, events=[again])
     scene = filmed(run)
-    crate = scene.node("crate")
+    crate = node_of(scene, "crate")
     assert crate.shown.all() and not any(node.name == "crate (2)" for node in scene.nodes)
     held = scene.times >= 0.25
     np.testing.assert_allclose(crate.poses[held], run.pose("crate", scene.times[held]), atol=1e-12)
 
 
 def test_events_are_marked_where_and_when_they_happen(run, scene) -> None:
-    grasp, release = scene.texts
+    grasp, release = texts_of(scene)
     lost = run.events[0].event.energy_lost
     assert lost > 0 and grasp.parts[0].solids[0].color == IMPACT and grasp.text == f"grasp crate: {lost:.3g} J lost"
     assert release.parts[0].solids[0].color != IMPACT and release.text == "release crate"
@@ -214,8 +214,8 @@ def test_the_camera_sees_the_robot_and_does_not_follow_what_falls(run, scene) ->
 def test_a_tree_that_stands_still() -> None:
     tree = arm()
     scene = still(tree, np.zeros(2))
-    assert [node.name for node in scene.nodes] == ["base", "upper", "lower"] and not scene.texts
-    np.testing.assert_allclose(scene.node("lower").poses[0], tree.forward_kinematics("lower", [0, 0]))
+    assert [node.name for node in scene.nodes] == ["base", "upper", "lower"] and not texts_of(scene)
+    np.testing.assert_allclose(node_of(scene, "lower").poses[0], tree.forward_kinematics("lower", [0, 0]))
 
 
 def test_a_loop_moves_with_its_link_while_it_is_closed() -> None:
@@ -241,14 +241,14 @@ def test_opening_of_a_loop_is_marked_and_ends_its_drawing() -> None:
     tree.close("right", to="bar", joint=sd.revolute("y", point=(0, 0, -1)), at=(1, 0, 1), name="pin")
     run = sd.simulate(tree, sd.State(tree), 0.2, events=[sd.Open("pin", time=0.1)])
     scene = filmed(run)
-    (flash,) = scene.texts
+    (flash,) = texts_of(scene)
     assert flash.text == "open pin"
     q = run.at(0.1).q
     np.testing.assert_allclose(
         flash.poses[0, :3, 3], (tree.forward_kinematics("right", q) @ [0, 0, -1, 1])[:3], atol=1e-12
     )
     np.testing.assert_array_equal(flash.shown, scene.times >= 0.1)
-    np.testing.assert_array_equal(scene.node("pin").shown, scene.times < 0.1)
+    np.testing.assert_array_equal(node_of(scene, "pin").shown, scene.times < 0.1)
 
 
 def test_marks_name_joints_and_loops_as_the_figure_does() -> None:
@@ -257,7 +257,7 @@ def test_marks_name_joints_and_loops_as_the_figure_does() -> None:
     ball = sd.Close("lower", to="base", joint=sd.spherical(), name="ball", time=0.1)
     events = [sd.Open("pin", time=0.0), sd.Lock("elbow", time=0.05), ball]
     run = sd.simulate(tree, sd.State(tree, q), 0.2, events=events)
-    assert [flash.text.split(":")[0] for flash in filmed(run).texts] == ["open pin", "lock elbow", "close ball"]
+    assert [flash.text.split(":")[0] for flash in texts_of(filmed(run))] == ["open pin", "lock elbow", "close ball"]
 
 
 def test_the_joints_of_a_long_chain_are_not_larger_than_its_links() -> None:
@@ -270,7 +270,7 @@ def test_the_joints_of_a_long_chain_are_not_larger_than_its_links() -> None:
     for robot, links in ((tree, ("link7", "link30")), (sd.robots.ur5(), ("forearm_link", "wrist_1_link"))):
         scene = still(robot, np.zeros(robot.nq))
         for link in links:
-            (joint,) = (part for part in scene.node(link).parts if part.name == "joint")
+            (joint,) = (part for part in node_of(scene, link).parts if part.name == "joint")
             pins.append(np.ptp(joint.solids[0].vertices, axis=0).max() / scene.size)
     assert max(pins[:2]) * 7.8 < 0.2
     np.testing.assert_allclose(pins[2:], 0.1, rtol=0.02)  # a tenth of an arm, as ever

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from film import node_of
 
 import screwdyn as sd
 from screwdyn.views.scene import still
@@ -73,9 +74,9 @@ def test_visual_shapes_replace_the_grown_body_and_missing_meshes_do_not(tmp_path
         sd.ScrewdynWarning, match=r"'lost' is drawn without its shapes: cannot read the mesh '.*none.stl'"
     ):
         scene = still(tree, np.zeros(0))
-    (part,) = scene.node("plain").parts
+    (part,) = node_of(scene, "plain").parts
     assert [solid.color for solid in part.solids] == [RED]
-    assert np.ptp(scene.node("lost").parts[0].solids[0].vertices) == pytest.approx(0.1)
+    assert np.ptp(node_of(scene, "lost").parts[0].solids[0].vertices) == pytest.approx(0.1)
 
 
 COLLADA = """<?xml version="1.0"?>
@@ -107,7 +108,7 @@ def test_shapes_whose_units_look_wrong_are_not_drawn(tmp_path, vertex, scale, dr
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         scene = still(tree, np.zeros(2))
-    assert (len(scene.node("link1").parts[0].solids[0].faces) == 4) == drawn
+    assert (len(node_of(scene, "link1").parts[0].solids[0].faces) == 4) == drawn
     words = "units look wrong; a mesh in millimetres needs the scale 0.001"
     assert [words in str(warning.message) for warning in said] == [True] * (not drawn)
 

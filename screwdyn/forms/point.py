@@ -28,7 +28,7 @@ from screwdyn.mechanism.topology import Topology, leaders
 from screwdyn.physics.contribution import Contribution, Padded, padded_sum
 from screwdyn.physics.placement import Placement, place
 from screwdyn.physics.recursions.links import BODY
-from screwdyn.physics.table import COLUMNS
+from screwdyn.physics.table import COLUMNS, TURN
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -239,18 +239,13 @@ class Point:
 
     def _sum(self, term: str) -> Padded:
         """The sum of a term over all links, from that over the first ones if it is known."""
-        links = self.links
-        terms, known = [], 1
-        if term in self._sums:
-            total, known = self._sums[term]
-            terms = [total]
-        if not terms or known < len(links):
-            terms += [getattr(self.contribution(link), term) for link in links[known:]]
-            nothing = Padded((), np.zeros((0, 0) if term != "g" else 0), 1 if term == "g" else 2)
-            total = padded_sum(terms or [nothing])
+        nothing = Padded((), np.zeros((0,) if term == "g" else (0, 0)), 1 if term == "g" else 2)
+        total, known = self._sums.get(term, (nothing, 1))
+        if term not in self._sums or known < len(self.links):
+            total = padded_sum([total, *(getattr(self.contribution(link), term) for link in self.links[known:])])
             total.array.setflags(write=False)
-            self._sums[term] = total, len(links)
-        return self._sums[term][0]
+            self._sums[term] = total, len(self.links)
+        return total
 
     def _terms(self, link: Handle | str) -> _Terms:
         """The terms of a link, after those of the links before it on its path that have not been computed."""
@@ -378,12 +373,8 @@ class Explanation:
         parts = tree.contributions(self.q, self.qd) or [self.part]
         self.M, self.C, self.g = (padded_sum(getattr(part, x) for part in parts) for x in ("M", "C", "g"))
         self._given = [("q", q is not None, "neutral"), ("qd", qd is not None, "zero")]
-        attachments = tree.topology.attachments.values()
-        self._turns = {
-            name: bool(np.any(screw[:3] != 0))
-            for at in attachments
-            for name, screw in zip(at.coordinates, at.joint.screws.T, strict=True)
-        }
+        table, index = tree.model.table, tree.model.index
+        self._turns = {name: bool(table[index[name], TURN]) for name in self.coordinates}
         self._title = _described(tree.topology, link)
         # Scales of M, C and g: those of C and g follow from inertias, rates and the weight.
         inertia = float(np.abs(np.asarray(self.M)).max(initial=0.0))
@@ -394,9 +385,9 @@ class Explanation:
     def __str__(self) -> str:
         names = self.part.coordinates
         given = "; ".join(f"{what} {'given' if has else f'not given: {default}'}" for what, has, default in self._given)
-        lines = [f"{self._title}.", f"State: {given}."]
+        lines = [f"{self._title}.", f"State: {given}.", ""]
         if not names:
-            return "\n".join([*lines, "", "No joint moves it: it contributes to no coordinate."])
+            return "\n".join([*lines, "No joint moves it: it contributes to no coordinate."])
         rates = Padded(self.coordinates, self.qd, 1)
         inertia, speed = self._scales[0], float(np.abs(self.qd).max(initial=0.0))
         columns = [
@@ -407,19 +398,13 @@ class Explanation:
         rows = [["coordinate", *(f"{what}{of}" for what, *_ in columns for of in ("", " of ‡")), "units"]]
         for name in names:
             k = self.coordinates.index(name)
-            units = "kg m², N m" if self._turns[name] else "kg, N"
             cells = [_number(x[k], scale) for _, own, total, scale in columns for x in (own, total)]
-            rows.append([name, *cells, units])
+            rows.append([name, *cells, "kg m², N m" if self._turns[name] else "kg, N"])
         reach = f"It contributes to {len(names)} of {len(self.coordinates)} coordinates, those on its path."
         if others := [name for name in self.coordinates if name not in names]:
-            reach += f" Its rows and columns of {_some(others)} are zero."
-        lines += [
-            "",
-            reach,
-            "Each quantity of the link beside the padded sum ‡ over all links:",
-            "",
-            *_table(rows),
-        ]
+            shown = others if len(others) <= 8 else [*others[:7], f"and {len(others) - 7} more"]
+            reach += f" Its rows and columns of {', '.join(shown)} are zero."
+        lines += [reach, "Each quantity of the link beside the padded sum ‡ over all links:", "", *_table(rows)]
         if speed:
             own, total = (float(0.5 * ((x @ rates) @ rates)) for x in (self.part.M, self.M))
             lines += ["", f"Kinetic energy: {own:.4g} J of {total:.4g} J."]
@@ -464,13 +449,9 @@ class Explanation:
         from screwdyn.views.figures import HeatMap, plot_heat_maps
 
         turns = {self._turns[name] for name in self.part.coordinates}
-        mixed = "SI units" if len(turns) > 1 else ""
-        turning = turns == {True}
-        units = (
-            mixed or ("kg m²" if turning else "kg"),
-            mixed or ("kg m²/s" if turning else "kg/s"),
-            "N m, N" if mixed else "N m" if turning else "N",
-        )
+        units = ("kg m²", "kg m²/s", "N m") if turns == {True} else ("kg", "kg/s", "N")
+        if len(turns) > 1:
+            units = ("SI units", "SI units", "N m, N")
         maps = []
         on_path = np.array([name in self.part.coordinates for name in self.coordinates])
         for what, unit, scale in zip("MCg", units, self._scales, strict=True):
@@ -496,10 +477,6 @@ def _described(topology: Topology, link: str) -> str:
 
 def _number(x: float, scale: float) -> str:
     return "0" if abs(x) <= _ZERO * scale else f"{x:.4g}"
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names if len(names) <= 8 else [*names[:7], f"and {len(names) - 7} more"])
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

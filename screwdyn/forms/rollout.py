@@ -135,30 +135,30 @@ class _Inputs:
         q, qd = q.reshape(*start, model.nq), qd.reshape(*start, model.nv)
         self._axes = max(len(start), bodies.ndim - 1)
         self.call: Callable[..., Any] | None = None
-        control: dict[str, tuple[str, Any]] = {}
+        control: dict[str, Any] = {}
         if isinstance(torque, Feedback):
-            control = {field: (f"torque.{field}", x) for field, x in torque._asdict().items()}
+            control = torque._asdict()
         elif callable(torque):
             self.call = torque
         elif torque is not None:
-            control = {"tau": ("torque", torque)}
-        self._control = {group: self._read(what, group, x, steps) for group, (what, x) in control.items()}
-        self.groups = ("tau",) if self.call else tuple(self._control)
-        leads = [start, bodies.shape[:-1], *(x.shape[1:-1] for _, x in self._control.values())]
+            control = {"tau": torque}
+        self._named = {group: f"torque.{group}" if isinstance(torque, Feedback) else "torque" for group in control}
+        read = {group: self._read(group, x, steps) for group, x in control.items()}
+        self.groups = ("tau",) if self.call else tuple(read)
+        leads = [start, bodies.shape[:-1], *(x.shape[1:-1] for x in read.values())]
         try:
             self.batch = np.broadcast_shapes(*leads)
         except ValueError:
-            names = ["q and qd", "payload", *(what for what, _ in self._control.values())]
+            names = ["q and qd", "payload", *self._named.values()]
             shapes = ", ".join(f"{name} {shape}" for name, shape in zip(names, leads, strict=True) if shape)
             raise ShapeError(f"the batch axes cannot be broadcast together: {shapes}") from None
         self.count = math.prod(self.batch)
         self.q = self._runs(model.configurations.normalized(q))
         self.qd = self._runs(qd)
-        self._bodies = self._runs(bodies) if self.rows else None
-        full = {group: (len(x), *self.batch, x.shape[-1]) for group, (_, x) in self._control.items()}
+        self._bodies = [self._runs(bodies)] if self.rows else []
         self._steps = {
-            group: np.broadcast_to(x, full[group]).reshape(len(x), self.count, x.shape[-1])
-            for group, (_, x) in self._control.items()
+            group: np.broadcast_to(x, (len(x), *self.batch, x.shape[-1])).reshape(len(x), self.count, x.shape[-1])
+            for group, x in read.items()
         }
         self.rows_per_step = sum(x.shape[-1] for x in self._steps.values() if len(x) > 1)
         self.arrays = [self.q, self.qd, *self._steps.values()]
@@ -169,9 +169,9 @@ class _Inputs:
             np.broadcast_to(x, (*self.batch, x.shape[-1])).reshape(self.count, x.shape[-1]), requirements="A"
         )
 
-    def _read(self, what: str, group: str, value: ArrayLike, steps: int) -> tuple[str, Array]:
+    def _read(self, group: str, value: ArrayLike, steps: int) -> Array:
         """An array of torques, gains or targets as (1, …, n), or as (steps, …, n) if it varies with time."""
-        model = self._model
+        model, what = self._model, self._named[group]
         names = model.positions if group == "q_target" else model.coordinates
         n, a = len(names), np.require(model.numbers(what, value), requirements="A")
         if group in _DRIVEN:
@@ -190,7 +190,7 @@ class _Inputs:
                 f"the entries are {', '.join(names)}{active}"
             )
         self._check_joints(what, group, a)
-        return what, a if varies else a[None]
+        return a if varies else a[None]
 
     def _over_all(self, a: Array) -> Array:
         """Torques or gains of all freedoms, from a number or an array for the active ones."""
@@ -202,33 +202,23 @@ class _Inputs:
         return full
 
     def _check_joints(self, what: str, group: str, a: Array) -> None:
-        if group in _DRIVEN:
-            self._refuse(what, a, self._passive, "is passive")
+        """Raise an error if there is an entry for a freedom that must have none."""
+        refused: list[tuple[Any, str]] = [(self._passive, "is passive")] if group in _DRIVEN else []
         if group == "kp" and self._model.charts is not None:
             grouped = [joint.chart is not None for joint in self._model.joints if joint.mimic is None]
-            self._refuse(what, a, grouped, "is spherical, free or planar, so that q_target − q is no error")
+            refused.append((grouped, "is spherical, free or planar, so that q_target − q is no error"))
+        for which, reason in refused:
+            rows = np.flatnonzero(which)
+            wrong = np.any(a[..., rows] != 0, axis=tuple(range(a.ndim - 1)))
+            if wrong.any():
+                name = self._model.coordinates[rows[int(np.argmax(wrong))]]
+                raise JointError(f"{what} must be 0 for {name!r}, whose joint {reason}")
 
-    def _refuse(self, what: str, a: Array, which: Any, reason: str) -> None:
-        """Raise an error if there is an entry for a freedom that must have none."""
-        rows = np.flatnonzero(which)
-        wrong = np.any(a[..., rows] != 0, axis=tuple(range(a.ndim - 1)))
-        if wrong.any():
-            name = self._model.coordinates[rows[int(np.argmax(wrong))]]
-            raise JointError(f"{what} must be 0 for {name!r}, whose joint {reason}")
-
-    def inputs(self, start: int, end: int, t: float, state: Sequence[Array]) -> tuple[list[Array], list[bool]]:
-        """The inputs of the compiled code for steps from start to end, at time t, and which of them vary with time."""
-        arrays, varying = list(state), [False, False]
-        if self.call:
-            arrays.append(self._called(t, state))
-            varying.append(False)
-        for x in self._steps.values():
-            varying.append(len(x) > 1)
-            arrays.append(np.moveaxis(x[start:end], 0, 1) if len(x) > 1 else x[0])
-        if self._bodies is not None:
-            arrays.append(self._bodies)
-            varying.append(False)
-        return arrays, varying
+    def inputs(self, start: int, end: int, t: float, state: Sequence[Array]) -> list[Array]:
+        """The inputs of the compiled code for steps from start to end, at time t: (count, n), or (count, steps, n)."""
+        called = [self._called(t, state)] if self.call else []
+        steps = [np.moveaxis(x[start:end], 0, 1) if len(x) > 1 else x[0] for x in self._steps.values()]
+        return [*state, *called, *steps, *self._bodies]
 
     def _called(self, t: float, state: Sequence[Array]) -> Array:
         """The torques that the function returns, (count, nv)."""
@@ -251,13 +241,15 @@ class _Inputs:
         """Raise an error if a run has failed because an array of torques, gains or targets is not finite."""
         if not failed:
             return
-        for group, (what, a) in self._control.items():
+        for group, a in self._steps.items():
             finite = np.isfinite(a)
             if not finite.all():
                 where = tuple(np.argwhere(~finite)[0].tolist())
                 names = self._model.positions if group == "q_target" else self._model.coordinates
                 step = f" in step {where[0]}" if len(a) > 1 else ""
-                raise ShapeError(f"{what} is {a[where]} at {names[where[-1]]!r}{step}; every entry must be finite")
+                raise ShapeError(
+                    f"{self._named[group]} is {a[where]} at {names[where[-1]]!r}{step}; every entry must be finite"
+                )
 
 
 Torque = ArrayLike | Feedback | Callable[[float, Array, Array], ArrayLike]
@@ -460,10 +452,10 @@ class Rollouts(Dynamics):
                 outputs = [np.empty((1, x.shape[-1], given.count)).swapaxes(1, 2) for x in state]
             else:
                 outputs, sample = [x[sample : sample + samples] for x in stored], sample + samples
-            inputs, varying = given.inputs(step, after, clock[0] + clock[1] * step, state)
+            inputs = given.inputs(step, after, clock[0] + clock[1] * step, state)
             reached = np.empty((given.count, 1))
             arrays = *(np.moveaxis(x, 0, 1) for x in outputs), reached
-            compute = partial(stepper.run, samples, every, inputs, varying, arrays)
+            compute = partial(stepper.run, samples, every, inputs, arrays)
             self._in_parts(compute, given.count, _SHARE / steps)
             done += reached
             state, step = [x[-1] for x in outputs], after

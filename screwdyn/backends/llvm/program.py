@@ -731,22 +731,14 @@ class Stepper:
         self._program.compile(emit.STEPS)
         self._known = self._program.parameters({**inertias(table), **values})
 
-    def run(
-        self,
-        samples: int,
-        every: int,
-        inputs: Sequence[Array],
-        varying: Sequence[bool],
-        outputs: Sequence[Array],
-        part: slice,
-    ) -> bool:
+    def run(self, samples: int, every: int, inputs: Sequence[Array], outputs: Sequence[Array], part: slice) -> bool:
         """Compute ``samples`` · ``every`` steps of some of the runs; False if a state became NaN.
 
         Inputs are (count, n), or (count, steps, n) if they vary with time. Outputs are positions and rates, (count,
         samples, n), and the number of steps until the state became NaN, (count, 1).
         """
         program, lanes = self._program, host().width
-        lengths = program.lengths
+        lengths, varying = program.lengths, [x.ndim > 2 for x in inputs]
         header = np.array([samples, every, *(n * v for n, v in zip(lengths, varying, strict=True))])
         context = np.concatenate([header.astype(np.int64).view(np.float64), self._known])
         rows = [n * (samples * every if v else 1) for n, v in zip(lengths, varying, strict=True)]

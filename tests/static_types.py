@@ -6,7 +6,7 @@ import numpy as np
 
 import screwdyn as sd
 from screwdyn.core.types import Array
-from screwdyn.forms.rollout import Rollout
+from screwdyn.forms.compiled import Rollout
 
 tree = sd.robots.pelican()
 fast = tree.compile()

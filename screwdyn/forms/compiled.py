@@ -1,34 +1,43 @@
-"""The result of ``tree.compile()``: machine code for the quantities of one tree."""
+"""The result of ``tree.compile()``: machine code for the quantities of one tree, and for many runs of fixed step."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from types import MethodType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from screwdyn.backends.kernels.entry import method as in_c
 from screwdyn.backends.kernels.entry import processors
 from screwdyn.backends.llvm import machine, program
-from screwdyn.backends.llvm.machine import require_compiler
-from screwdyn.backends.llvm.program import Function
-from screwdyn.core.errors import ScrewdynError
-from screwdyn.core.types import ArrayLike, check_out, hand_over, written
+from screwdyn.backends.llvm.program import LARGEST_STEP, Function, StepKind, Stepper, TooLong
+from screwdyn.backends.tape.trace import Undetermined
+from screwdyn.core import errors, expressions
+from screwdyn.core.errors import ScrewdynError, ShapeError, SingularAttachmentError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over, written
 from screwdyn.forms.configurations import Configurations
-from screwdyn.forms.numbers import Numbers
+from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
-from screwdyn.forms.rollout import Rollouts
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
+from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces
+from screwdyn.physics.link_steps import Pose, RigidInertia, inertia_to_parent
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, SOLVING, WITH_LOOPS, Method, Quantity, TakesOut
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.physics.table import PLACE
 
-__all__ = ["AT_ONCE", "Compiled"]
+__all__ = ["AT_ONCE", "Compiled", "Rollout"]
 
 # Quantities that are compiled at once; the others are compiled after their first call.
 AT_ONCE = (
@@ -42,11 +51,12 @@ AT_ONCE = (
 )
 # Numbers of the methods in C, after those of trees.
 _NUMBERS = {name: k for k, name in enumerate((x for x, e in CATALOGUE.items() if e.parameters), len(CATALOGUE))}
-# Number of states for which a further thread is used.
-_SHARE = 4096
+# Numbers of states, and of steps of all runs, for which a further thread is used.
+_STATES, _STEPS = 4096, 20_000
+Torque = ArrayLike | Feedback | Callable[[float, Array, Array], ArrayLike]
 
 
-class Compiled(Numbers, Configurations, Rollouts, TakesOut):
+class Compiled(Numbers, Configurations, TakesOut):
     """The quantities of a model as machine code; made by :meth:`KinematicTree.compile`.
 
     It has a method for every quantity of the tree, with the same arguments, units and errors. Every method also takes
@@ -87,18 +97,17 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
     """
 
     def __init__(self, model: Model, threads: int | None = None) -> None:
-        require_compiler()
-        self._asked = threads
-        if threads is None:
-            threads = processors()
-        if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-            raise ScrewdynError(f"threads must be an integer >= 1, or None for one per processor; got {threads!r}")
+        machine.require_compiler()
+        self._asked, several = threads, "an integer >= 1, or None for one per processor"
+        self.threads = processors() if threads is None else _whole("threads", threads, several)
         super().__init__(model)
         self.coordinates, self.positions, self.nq, self.nv = model.coordinates, model.positions, model.nq, model.nv
-        self.threads = int(threads)
         self._programs = program.programs_of(model) if model.nv else None
         self._functions: dict[tuple[str, str | None, int], Function] = {}
         self._calls: dict[tuple[str, str, Any], Callable[..., Any]] = {}
+        self._steppers: dict[tuple[StepKind, float], Stepper] = {}
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = 0
         for name in AT_ONCE:
             self._compilation(Request(CATALOGUE[name]))
 
@@ -133,6 +142,108 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
         if self._programs is not None:
             self._programs.wait(timeout)
         return self
+
+    def rollout(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        steps: int,
+        dt: float,
+        torque: Torque | None = None,
+        *,
+        method: str = "semi_implicit_euler",
+        payload: Mapping[str, Inertia | Sequence[Inertia] | ArrayLike] | None = None,
+        every: int | None = None,
+        t0: float = 0.0,
+        out: tuple[Array, Array] | None = None,
+    ) -> Rollout:
+        """Integrate M q̈ + C q̇ + g = τ + joint forces over steps of fixed length, for many independent runs.
+
+        Joint forces are damping, springs, and dry friction as friction · tanh(1000 q̇) (docs/mathematics.md §8).
+
+        Parameters
+        ----------
+        q : (…, nq)
+            Start positions of the runs. Batch axes are broadcast: ``(1, nq)`` is one start for all runs.
+        qd : (…, nv)
+            Start rates.
+        steps : int
+            Number of steps, >= 1.
+        dt : float
+            Length of a step, s, > 0.
+        torque : array, Feedback or callable, optional
+            Torques of the joints, N m or N. ``(nv,)`` or ``(…, nv)`` is constant, ``(steps, …, nv)`` has an entry for
+            each step, with one more axis than the start; axes of length 1 are broadcast. The last axis may have an
+            entry for each active freedom only, and a number is for all of these. :class:`Feedback` is computed in the
+            compiled code. ``torque(t, q, qd)`` is called once per step with the states of all runs and returns
+            the torques, (…, nv); it must not change its arguments. Torques are constant during a step; feedback is
+            computed anew wherever the method evaluates accelerations. Torques are not clipped at the efforts of the
+            joints. By default there are none.
+        method : "semi_implicit_euler" or "rk4"
+            Of order 1, with one evaluation of the accelerations per step (q̇ first, then q with the new q̇), or of
+            order 4, with four evaluations (the classical Runge-Kutta method).
+        payload : mapping from link to inertia, optional
+            Inertia of these links in place of their own: one :class:`Inertia`, one for each run, or an array (…, 10) of
+            mass, first moment m c and inertia about the link's origin (xx, xy, xz, yy, yz, zz), in link axes; kg, kg m,
+            kg m². Ten zeros are a run without the body.
+        every : int, optional
+            Record the start and every so many steps, a divisor of ``steps``; by default only the final states.
+        t0 : float
+            Time at the start, s.
+        out : tuple of two arrays, optional
+            Float64 arrays for the positions and the rates of the result, of their shapes. They may be ``q`` and ``qd``.
+
+        Returns
+        -------
+        Rollout
+            A run that fails has NaN from there on and does not disturb others. The result of a run has the same bits
+            alone, in any batch and with any number of threads.
+
+        Raises
+        ------
+        ShapeError
+            If an argument has a wrong shape, or an entry that is not finite.
+        JointError
+            If there is a torque on a passive joint, or a gain ``kp`` on a spherical, free or planar joint.
+        UnknownNameError, InertiaError
+            If a payload is no link of the tree, or no rigid body.
+        TopologyError
+            If a payload is for the rotor of a joint.
+        SingularAttachmentError
+            If a joint feels no inertia in any run.
+        ScrewdynError
+            If ``steps``, ``dt``, ``method``, ``every`` or ``t0`` is invalid, or the tree is too large to be compiled.
+        """
+        model = self.model
+        check_open(model.topology, "rollout", "use simulate, which keeps loops closed, for each run")
+        count, record = _whole("steps", steps), None if every is None else _whole("every", every)
+        if record is not None and count % record:
+            raise ScrewdynError(f"every must be a divisor of steps; got every={record} and steps={count}")
+        dt, t0 = _real("dt", dt), _real("t0", t0)
+        if dt <= 0:
+            raise ScrewdynError(f"dt must be positive; got {dt!r}")
+        if not isinstance(method, str) or method not in STEPS:
+            raise ScrewdynError(f"method must be one of {', '.join(map(repr, STEPS))}; got {method!r}")
+        given = _Inputs(model, q, qd, count, torque, payload)
+        samples = 1 if record is None else count // record + 1
+        lead = given.batch if record is None else (samples, *given.batch)
+        if out is not None:
+            check_out(out, [(*lead, model.nq), (*lead, model.nv)])
+        # Results are written to ``out`` where that is possible before all inputs are read.
+        stored = [
+            (x if x is not None and x.flags.carray and apart(x, given.arrays) else np.empty((*lead, n))).reshape(
+                samples, given.count, n
+            )
+            for x, n in zip((None, None) if out is None else out, (model.nq, model.nv), strict=True)
+        ]
+        done = np.full((given.count, 1), count)
+        if model.nv and given.count:
+            done = self._run(self._stepper(method, given, dt), given, (t0, dt), count, record, stored)
+            given.check_finite(failed=bool((done < count).any()))
+        q_end, qd_end = hand_over([x.reshape(*lead, x.shape[-1]) for x in stored], out)
+        t = t0 + dt * (count if record is None else np.arange(samples) * record)
+        reached = done.astype(np.int64).reshape(given.batch)
+        return Rollout(t, q_end, qd_end, reached, reached < count)
 
     # Inside
 
@@ -196,7 +307,7 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
             check_out(arrays, shapes)
         function, found, sound = self._function(request), None, False
         if function is not None and (math.prod(batch) == 1 or function.program.batch):
-            in_parts = partial(self._in_parts, least=_SHARE)
+            in_parts = partial(self._in_parts, least=_STATES)
             found, sound = function.evaluate(values, shapes, None if share else arrays, in_parts)
         if not sound:
             machine.resume()
@@ -210,6 +321,83 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
             return found if out is None else Contribution(found.link, found.coordinates, *written(found.arrays, out))
         results = hand_over(found if several else (np.asarray(found),), arrays)
         return out if out is not None else results if several else results[0][()]
+
+    def _stepper(self, method: str, given: _Inputs, dt: float) -> Stepper:
+        """The compiled code for these inputs; errors if it is too long, or if a joint feels no inertia."""
+        model, forces = self.model, self.model.joint_forces
+        fields = [field for field in JointForces._fields if field != "where"]
+        # The parameters of the joints' own forces that are not zero, by field and row.
+        values: Any = {(field, k): float(x) for field in fields for k, x in enumerate(getattr(forces, field)) if x}
+        kind = StepKind(method, given.groups, tuple(given.rows), tuple(values))
+        found = self._steppers.get((kind, dt))
+        if found is not None:
+            return found
+        require_resisted(CATALOGUE["forward_dynamics"], model)
+        try:
+            found = Stepper(model, kind, {("dt", 0): dt, **values})
+        except TooLong:
+            raise ScrewdynError(
+                f"a step of this tree by {method!r} has more than {LARGEST_STEP} operations, which are not compiled; "
+                f"use {'simulate' if method == 'semi_implicit_euler' else repr('semi_implicit_euler')}"
+            ) from None
+        except Undetermined as stopped:
+            raise SingularAttachmentError(
+                f"joint {model.coordinates[stopped.row]!r} feels no inertia in any run; give its links mass, or a "
+                f"payload"
+            ) from None
+        if len(self._steppers) >= _KEPT:
+            self._steppers.clear()
+        self._steppers[kind, dt] = found
+        return found
+
+    def _run(
+        self,
+        stepper: Stepper,
+        given: _Inputs,
+        clock: tuple[float, float],
+        steps: int,
+        record: int | None,
+        stored: Sequence[Array],
+    ) -> Array:
+        """Write samples after ``record`` steps each, or final states; return the steps that succeeded, (count, 1).
+
+        The clock is the time at the start and a step, s.
+        """
+        state, sample, step, done = [given.q, given.qd], 0, 0, np.zeros((given.count, 1))
+        if record is not None:
+            sample = 1
+            for x, start in zip(stored, state, strict=True):
+                x[0] = start
+        for samples, every in _calls(steps, record or steps, given):
+            after = step + samples * every
+            if after % (record or steps):
+                # Coordinate by coordinate: the code reads and writes such arrays without copies.
+                outputs = [np.empty((1, x.shape[-1], given.count)).swapaxes(1, 2) for x in state]
+            else:
+                outputs, sample = [x[sample : sample + samples] for x in stored], sample + samples
+            inputs = given.inputs(step, after, clock[0] + clock[1] * step, state)
+            reached = np.empty((given.count, 1))
+            arrays = *(np.moveaxis(x, 0, 1) for x in outputs), reached
+            compute = partial(stepper.run, samples, every, inputs, arrays)
+            self._in_parts(compute, given.count, _STEPS / steps)
+            done += reached
+            state, step = [x[-1] for x in outputs], after
+        return done
+
+    def _in_parts(self, compute: Callable[[slice], Any], states: int, least: float) -> list[Any]:
+        """What a function returns for slices of some states, with at least so many states for each thread."""
+        parts = min(self.threads, int(states / least))
+        if parts < 2:
+            return [compute(slice(0, states))]
+        if self._pool is None or self._process != os.getpid():  # threads do not exist in a forked process
+            self._pool, self._process = ThreadPoolExecutor(self.threads, "screwdyn-batch"), os.getpid()
+        # Each part has whole cache lines.
+        ends = [states * k // parts // 8 * 8 for k in range(parts)] + [states]
+        running = [self._pool.submit(compute, slice(a, b)) for a, b in pairwise(ends) if a < b]
+        try:
+            return [part.result() for part in running]
+        finally:
+            wait(running)  # also after Ctrl-C: they write to arrays of the caller
 
 
 class _Quantity:
@@ -265,3 +453,278 @@ def _method(entry: Quantity) -> Any:
 
 for _entry in CATALOGUE.values():
     setattr(Compiled, _entry.name, _method(_entry))
+
+
+# Rollouts
+
+# Groups of inputs that only active freedoms have.
+_DRIVEN = ("tau", "kp", "kd")
+_UNTURNED = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+# Negative eigenvalue of a pseudo-inertia, relative to its largest one, that counts as rounding.
+_ROUNDING = 1e-9
+# Largest number of rows of scratch space in a call, so that it fits into the second-level cache.
+_ROWS = 1500
+# Largest number of steps of all runs of a call, whose end Ctrl-C awaits.
+_CALL = 5_000_000
+# Number of steppers that a compiled tree keeps, each for a kind and a length of step.
+_KEPT = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """The result of :meth:`Compiled.rollout`.
+
+    Attributes
+    ----------
+    t : float or (samples,) array
+        Time of the final states, or of the samples, s.
+    q : (…, nq) or (samples, …, nq) array
+        Positions at the end, or at the samples, rad or m; NaN where a run has failed before.
+    qd : (…, nv) or (samples, …, nv) array
+        Rates, rad/s or m/s.
+    steps : (…) array of int
+        Number of steps that succeeded in each run.
+    failed : (…) array of bool
+        Runs that did not reach the end: an entry was no longer finite or exceeded 1e60, or a joint felt no inertia.
+    """
+
+    t: Any
+    q: Array
+    qd: Array
+    steps: npt.NDArray[np.int64]
+    failed: npt.NDArray[np.bool_]
+
+
+def _payload(model: Model, given: Mapping[str, Any]) -> tuple[list[int], Array]:
+    """The rows that carry some links, and the inertial numbers of all bodies of these rows, (…, 10 · rows).
+
+    They are sums over the bodies, not changes of the model's sums: where all bodies are zero, so are the sums, exactly.
+    """
+    if not isinstance(given, Mapping):
+        raise ScrewdynError(f"payload must be a mapping from link to inertia, {{'tool': …}}; got {given!r}")
+    moved: dict[str, Array] = {}
+    for name, value in given.items():
+        at = model.placements[UnknownNameError.check(name, model.placements)]
+        check_no_rotor(model.topology, name)
+        parameters = _parameters(model, name, value)
+        if at.coordinate is not None:
+            moved[name] = _moved(at.pose, parameters)
+    try:
+        batch = np.broadcast_shapes(*(x.shape[:-1] for x in moved.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name!r} {x.shape[:-1]}" for name, x in moved.items())
+        raise ShapeError(f"the batch axes of the payloads cannot be broadcast together: {shapes}") from None
+    index = model.index
+    sums = {index[model.placements[name].coordinate]: np.zeros((*batch, 10)) for name in moved}
+    for name, at in model.placements.items():
+        if index[at.coordinate] in sums:
+            sums[index[at.coordinate]] += moved.get(name, at.body)
+    return sorted(sums), np.concatenate([np.zeros((*batch, 0)), *(sums[row] for row in sorted(sums))], axis=-1)
+
+
+def _moved(pose: Pose, parameters: Array) -> Array:
+    """Inertial numbers, (…, 10), in a frame in which their own frame has this pose."""
+    m, x, y, z, *tensor = np.moveaxis(parameters, -1, 0)
+    inertia: Any = RigidInertia(m, (x, y, z), tuple(tensor))
+    m, h, I = inertia_to_parent(pose, inertia)
+    return np.stack([m, *h, *I], axis=-1)
+
+
+def _parameters(model: Model, name: str, value: Any) -> Array:
+    """Mass, first moment and inertia about the link's origin, (…, 10)."""
+    what = f"payload[{name!r}]"
+    if isinstance(value, Inertia):
+        return expressions.floats(value.parameters, what)
+    if isinstance(value, Sequence) and value and all(isinstance(x, Inertia) for x in value):
+        # All bodies together, from their numbers about the centre of mass.
+        about = [(x.mass, 0.0, 0.0, 0.0, *x.entries[1]) for x in value]
+        com: Any = expressions.floats(np.array([x.entries[0] for x in value]).T, what)
+        return _moved(Pose(_UNTURNED, tuple(com)), expressions.floats(np.array(about), what))
+    numbers = model.numbers(what, value)
+    if numbers.ndim == 0 or numbers.shape[-1] != 10:
+        raise ShapeError(
+            f"{what} has shape {numbers.shape}; expected (…, 10): mass, first moment x, y, z and inertia about the "
+            f"link's origin xx, xy, xz, yy, yz, zz of each run, or an Inertia for each run"
+        )
+    if not np.isfinite(numbers).all():
+        raise ShapeError(f"{what} has entries that are not finite")
+    m, x, y, z, xx, xy, xz, yy, yz, zz = np.moveaxis(numbers, -1, 0)
+    half = (xx + yy + zz) / 2
+    rows = [[half - xx, -xy, -xz, x], [-xy, half - yy, -yz, y], [-xz, -yz, half - zz, z], [x, y, z, m]]
+    sizes = np.linalg.eigvalsh(np.moveaxis(np.array(rows), (0, 1), (-2, -1)))
+    wrong = np.argwhere(sizes[..., 0] < -_ROUNDING * sizes[..., -1])
+    if wrong.size:
+        where = tuple(wrong[0].tolist())
+        raise errors.InertiaError(
+            f"{what}{list(where) if where else ''} is the inertia of no rigid body: ∫ [r; 1] [r; 1]ᵀ dm has the "
+            f"eigenvalue {sizes[where][0]:.3g}; the order is mass, first moment m c, xx, xy, xz, yy, yz, zz about the "
+            f"link's origin"
+        )
+    return numbers
+
+
+class _Inputs:
+    """Start states, torques and payloads of all runs as for :meth:`Compiled.rollout`, checked and broadcast.
+
+    ``count`` runs of shape ``batch`` start at q and qd, (count, n), with quaternions of length 1. ``groups`` are the
+    inputs that control the joints, ``call`` the torque if it is a function, ``rows_per_step`` the number of entries of
+    a run that vary with time, and ``arrays`` those of the user that must not be overwritten.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        q: ArrayLike,
+        qd: ArrayLike,
+        steps: int,
+        torque: Any,
+        payload: Mapping[str, Any] | None,
+    ) -> None:
+        self._model = model
+        self._passive = np.array(model.passive, dtype=bool)
+        self.rows, bodies = _payload(model, {} if payload is None else payload)
+        (q, qd), start = model.flat(q=q, qd=qd)
+        q, qd = q.reshape(*start, model.nq), qd.reshape(*start, model.nv)
+        self._axes = max(len(start), bodies.ndim - 1)
+        self.call: Callable[..., Any] | None = None
+        control: dict[str, Any] = {}
+        if isinstance(torque, Feedback):
+            control = torque._asdict()
+        elif callable(torque):
+            self.call = torque
+        elif torque is not None:
+            control = {"tau": torque}
+        self._named = {group: f"torque.{group}" if isinstance(torque, Feedback) else "torque" for group in control}
+        read = {group: self._read(group, x, steps) for group, x in control.items()}
+        self.groups = ("tau",) if self.call else tuple(read)
+        leads = [start, bodies.shape[:-1], *(x.shape[1:-1] for x in read.values())]
+        try:
+            self.batch = np.broadcast_shapes(*leads)
+        except ValueError:
+            names = ["q and qd", "payload", *self._named.values()]
+            shapes = ", ".join(f"{name} {shape}" for name, shape in zip(names, leads, strict=True) if shape)
+            raise ShapeError(f"the batch axes cannot be broadcast together: {shapes}") from None
+        self.count = math.prod(self.batch)
+        self.q = self._runs(model.configurations.normalized(q))
+        self.qd = self._runs(qd)
+        self._bodies = [self._runs(bodies)] if self.rows else []
+        self._steps = {
+            group: np.broadcast_to(x, (len(x), *self.batch, x.shape[-1])).reshape(len(x), self.count, x.shape[-1])
+            for group, x in read.items()
+        }
+        self.rows_per_step = sum(x.shape[-1] for x in self._steps.values() if len(x) > 1)
+        self.arrays = [self.q, self.qd, *self._steps.values()]
+
+    def _runs(self, x: Array) -> Array:
+        """An array (…, n) for all runs, (count, n), aligned."""
+        return np.require(
+            np.broadcast_to(x, (*self.batch, x.shape[-1])).reshape(self.count, x.shape[-1]), requirements="A"
+        )
+
+    def _read(self, group: str, value: ArrayLike, steps: int) -> Array:
+        """An array of torques, gains or targets as (1, …, n), or as (steps, …, n) if it varies with time."""
+        model, what = self._model, self._named[group]
+        names = model.positions if group == "q_target" else model.coordinates
+        n, a = len(names), np.require(model.numbers(what, value), requirements="A")
+        if group in _DRIVEN:
+            a = self._over_all(a)
+        elif a.ndim == 0:
+            a = np.full(n, float(a))
+        varies = a.ndim == self._axes + 2
+        if a.shape[-1] != n or a.ndim > self._axes + 2 or (varies and len(a) != steps):
+            runs = f"(…, {n}) for each run, " if self._axes else ""
+            fewer = group in _DRIVEN and 0 < np.sum(~self._passive) < n
+            active = ", or entries for the active freedoms only" if fewer else ""
+            hint = "" if self._axes else f"; for several runs from one start give q as (1, {model.nq})"
+            each = f"({steps}, {'…, ' if self._axes else ''}{n})"
+            raise ShapeError(
+                f"{what} has shape {a.shape}; expected ({n},), {runs}or {each} for each step{hint}; "
+                f"the entries are {', '.join(names)}{active}"
+            )
+        self._check_joints(what, group, a)
+        return a if varies else a[None]
+
+    def _over_all(self, a: Array) -> Array:
+        """Torques or gains of all freedoms, from a number or an array for the active ones."""
+        active = np.flatnonzero(~self._passive)
+        if a.ndim and (a.shape[-1] != active.size or active.size == self._model.nv):
+            return a
+        full = np.zeros((*a.shape[:-1], self._model.nv))
+        full[..., active] = a
+        return full
+
+    def _check_joints(self, what: str, group: str, a: Array) -> None:
+        """Raise an error if there is an entry for a freedom that must have none."""
+        refused: list[tuple[Any, str]] = [(self._passive, "is passive")] if group in _DRIVEN else []
+        if group == "kp" and self._model.charts is not None:
+            grouped = [joint.chart is not None for joint in self._model.joints if joint.mimic is None]
+            refused.append((grouped, "is spherical, free or planar, so that q_target − q is no error"))
+        for which, reason in refused:
+            rows = np.flatnonzero(which)
+            wrong = np.any(a[..., rows] != 0, axis=tuple(range(a.ndim - 1)))
+            if wrong.any():
+                name = self._model.coordinates[rows[int(np.argmax(wrong))]]
+                raise errors.JointError(f"{what} must be 0 for {name!r}, whose joint {reason}")
+
+    def inputs(self, start: int, end: int, t: float, state: Sequence[Array]) -> list[Array]:
+        """The inputs of the compiled code for steps from start to end, at time t: (count, n), or (count, steps, n)."""
+        called = [self._called(t, state)] if self.call else []
+        steps = [np.moveaxis(x[start:end], 0, 1) if len(x) > 1 else x[0] for x in self._steps.values()]
+        return [*state, *called, *steps, *self._bodies]
+
+    def _called(self, t: float, state: Sequence[Array]) -> Array:
+        """The torques that the function returns, (count, nv)."""
+        assert self.call is not None
+        views = [x.reshape(*self.batch, x.shape[-1]) for x in state]
+        for x in views:
+            x.flags.writeable = False
+        value = self.call(t, *views)
+        if value is None:
+            raise ShapeError(f"torque returned None at t = {t:g} s; return the torques of all runs")
+        tau, full = self._over_all(self._model.numbers("torque", value)), (*self.batch, self._model.nv)
+        try:
+            found = self._runs(np.broadcast_to(tau, full))
+        except ValueError:
+            raise ShapeError(f"torque returned shape {tau.shape} at t = {t:g} s; expected {full}") from None
+        self._check_joints("the result of torque", "tau", found)
+        return found
+
+    def check_finite(self, failed: bool) -> None:
+        """Raise an error if a run has failed because an array of torques, gains or targets is not finite."""
+        if not failed:
+            return
+        for group, a in self._steps.items():
+            finite = np.isfinite(a)
+            if not finite.all():
+                where = tuple(np.argwhere(~finite)[0].tolist())
+                names = self._model.positions if group == "q_target" else self._model.coordinates
+                step = f" in step {where[0]}" if len(a) > 1 else ""
+                raise ShapeError(
+                    f"{self._named[group]} is {a[where]} at {names[where[-1]]!r}{step}; every entry must be finite"
+                )
+
+
+def _calls(steps: int, every: int, given: _Inputs) -> Iterator[tuple[int, int]]:
+    """Numbers of samples, and of steps between them, of each call; one sample if it takes several calls."""
+    longest = 1 if given.call else max(1, _CALL // given.count)
+    if given.rows_per_step:
+        longest = max(1, min(longest, _ROWS // given.rows_per_step))
+    if every > longest:
+        for _ in range(steps // every):
+            yield from ((1, min(longest, every - k)) for k in range(0, every, longest))
+        return
+    most = max(1, min(longest // every, _ROWS // (given.q.shape[1] + given.qd.shape[1])))
+    for k in range(0, steps // every, most):
+        yield min(most, steps // every - k), every
+
+
+def _whole(what: str, value: int, kind: str = "an integer >= 1") -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ScrewdynError(f"{what} must be {kind}; got {value!r}")
+    return int(value)
+
+
+def _real(what: str, value: float) -> float:
+    if not isinstance(value, float | int | np.floating | np.integer) or not math.isfinite(value):
+        raise ScrewdynError(f"{what} must be a finite number; got {value!r}")
+    return float(value)

@@ -22,7 +22,7 @@ from screwdyn import (
 )
 from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.program import MEMORY, Kept
-from screwdyn.forms import rollout
+from screwdyn.forms import compiled as forms
 from screwdyn.testing import random_inertia, random_tree
 
 KINDS = {
@@ -133,8 +133,8 @@ def test_samples_are_those_of_separate_rollouts(fast, given):
 @pytest.mark.parametrize("every", [None, 1, 3, 12])
 def test_torques_of_any_shape(arm, fast, given, shape, every, monkeypatch):
     # Several calls, with several steps each.
-    monkeypatch.setattr(rollout, "_ROWS", 40)
-    monkeypatch.setattr(rollout, "_CALL", 5 * RUNS)
+    monkeypatch.setattr(forms, "_ROWS", 40)
+    monkeypatch.setattr(forms, "_CALL", 5 * RUNS)
     tau = 10 * np.random.default_rng(2).normal(size=shape)
     per_step = (
         np.broadcast_to(tau if tau.ndim == 3 else tau[None], (12, RUNS, 6)) if shape else np.full((12, 1, 6), tau)
@@ -312,7 +312,7 @@ def test_one_start_for_many_payloads(arm, given):
 
 @pytest.mark.parametrize("method", STEP)
 def test_bits_do_not_depend_on_the_batch_or_the_threads(arm, given, method, monkeypatch):
-    monkeypatch.setattr(rollout, "_SHARE", 10)
+    monkeypatch.setattr(forms, "_STEPS", 10)
     tau = 5 * np.random.default_rng(2).normal(size=(30, RUNS, 6))
     fast = arm.compile(threads=1)
     whole = fast.rollout(*given, 30, DT, tau, method=method, every=10)
@@ -418,7 +418,7 @@ def test_a_function_may_return_nan_for_a_run(fast, given):
 def test_many_lengths_of_a_step(fast, given):
     """More of them than are kept."""
     expected = fast.rollout(*given, 3, DT)
-    for k in range(1, rollout._KEPT + 3):
+    for k in range(1, forms._KEPT + 3):
         fast.rollout(*given, 1, k * 1e-4)
     assert_array_equal(fast.rollout(*given, 3, DT).q, expected.q)
 

@@ -41,12 +41,9 @@ class Path5:
 
 @dataclass(frozen=True)
 class ComputedTorque:
-    """Follow a path by partial feedback linearisation.
+    """Follow a path by partial feedback linearisation: q̈_a = q̈_path + K_d (q̇_path − q̇) + K_p (q_path − q).
 
-    The commanded acceleration of the active joints (a) is v = q̈_path + K_d (q̇_path − q̇) + K_p (q_path − q). The
-    acceleration of the passive joints (p) follows from their rows of the equation of motion,
-    M_pp q̈_p = f_p − M_pa v − h_p, with h = C q̇ + g and f the joints' own forces. The torques are
-    τ_a = M_aa v + M_ap q̈_p + h_a − f_a.
+    The passive joints follow from their rows, M_pp q̈_p = f_p − M_pa q̈_a − h_p with h = C q̇ + g and own forces f.
     """
 
     path: Path5  # of the coordinates of the robot, which come before those of payloads
@@ -145,10 +142,8 @@ def plan(
 ) -> Task:
     """Choose a path within the joints' limits, and a crate that hangs below the tool at the grasp.
 
-    The crate has by default a twentieth of the mass beyond the first joint, kg, or less if its weight would deflect a
-    controller without the payload model by more than ``SAG``. The ends of the path, (nv,), are by default the middle
-    part of the ranges of the joints between base and link. ScrewdynError if the robot is not fit for it, and
-    SingularAttachmentError if a movable joint feels no inertia.
+    The mass, kg, and the ends of the path, (nv,), are chosen if they are not given. ScrewdynError if the robot is not
+    fit for it, and SingularAttachmentError if a movable joint feels no inertia.
     """
     for name in robot.joints:
         joint = robot.joint(name)
@@ -218,10 +213,7 @@ def _reach(robot: sd.KinematicTree, to: str) -> float:
 
 
 def _bearable(robot: sd.KinematicTree, to: str, q: Array, up: Array) -> float:
-    """A twentieth of the mass beyond the first joint, or the mass whose weight causes a deflection of ``SAG``, kg.
-
-    q is (s, nv), configurations on the path, and up is the unit vector opposite to gravity.
-    """
+    """A twentieth of the mass beyond the first joint, kg, or what causes a deflection ``SAG`` on a path (s, nv)."""
     first = next(b for a, b in pairwise(robot.path(to)) if robot.graph.edges[a, b]["coordinates"])
     bodies = (robot.link(name).inertia for name in robot.subtree(first))
     moved = sum(body.mass for body in bodies if body is not None)
@@ -280,11 +272,7 @@ def demo(
     progress: bool,
     xacro: bool | None = None,
 ) -> None:
-    """Run the demonstration with a UR5 or the robot of a URDF, print a report, and draw a figure and perhaps a film.
-
-    The link that grasps is by default ``tool0`` of the UR5, or the one with the most active joints on its path.
-    ScrewdynError if it is unknown or no joint moves it, or if a file cannot be read or written.
-    """
+    """Run the demonstration with a UR5 or the robot of a URDF, print a report, and draw a figure and perhaps a film."""
     from screwdyn.views import figures
     from screwdyn.views.film import film_path
 

@@ -72,9 +72,8 @@ def named_robot(given: Entry, beside: Beside, floating: bool = False) -> Kinemat
 def output_paths(names: Mapping[str, str], folder: Path, overwrite: bool) -> dict[str, Path]:
     """Where outputs are written, after all of them have been checked; their folders are made.
 
-    Scenarios may come from strangers, who choose the names of the files: they stay in their folder, also by symbolic
-    links, and replace only files that a scenario has written and that have not changed since, unless `overwrite`. A
-    file of the folder has the digests of what was written last.
+    Scenarios may come from strangers: their files stay in the folder, also by symbolic links, and replace only what a
+    scenario has written there and nobody has changed, as the digests in a file of the folder show.
     """
     root = folder.resolve()
     written = {} if overwrite else _record(root)

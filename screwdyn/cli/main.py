@@ -16,17 +16,9 @@ from screwdyn.io.urdf import check_urdf
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run the command, by default with the arguments of the process, and return its exit code.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit code: 0 success, 1 ``check`` found errors, 2 wrong usage or invalid input, 130 interrupted.
+    It is 0 after success, 1 if ``check`` found errors, 2 for wrong usage or invalid input, and 130 if interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -35,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     with warnings.catch_warnings():
         warnings.simplefilter("always", ScrewdynWarning)
-        warnings.showwarning = _say
+        warnings.showwarning = lambda message, *_, **__: print(f"screwdyn: warning: {message}", file=sys.stderr)
         try:
             code: int = arguments.run(arguments) or 0
             sys.stdout.flush()
@@ -237,42 +229,34 @@ def _info(given: argparse.Namespace) -> None:
     shaped = sum(bool(tree.shapes(link)) for link in tree.links)
     if shaped:
         print(f"links with shapes: {shaped}")
-    joints = {name: joint for name in tree.joints if (joint := tree.joint(name)).nv}
     rows: list[tuple[str, ...]] = [("joint", "kind", "limits", "motor", "damping", "friction")]
-    for name, joint in joints.items():
+    several: list[tuple[str, ...]] = [("joint", "freedoms", "positions")]
+    for name, joint in ((name, joint) for name in tree.joints if (joint := tree.joint(name)).nv):
         unit = "m" if joint.kind == "prismatic" else "rad"
         limits = "none" if joint.limits is None else f"{joint.limits[0]:.4g} to {joint.limits[1]:.4g} {unit}"
         motor = "passive" if joint.passive else "active"
         rows.append((name, joint.kind, limits, motor, f"{joint.damping:g}", f"{joint.friction:g}"))
-    _print_table(rows)
-    rows = [("joint", "freedoms", "positions")]
-    for name, joint in joints.items():
         if joint.nv > 1:
             names = joint.freedom_names(name), joint.position_names(name)
-            rows.append((name, *(" ".join(x.removeprefix(name) for x in part) for part in names)))
-    _print_table(rows)
+            several.append((name, *(" ".join(x.removeprefix(name) for x in part) for part in names)))
+    for table in (rows, several):
+        if len(table) > 1:
+            print()
+            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+            for row in table:
+                print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _explain(given: argparse.Namespace) -> None:
     """What one link contributes to M, C and g, and to which joints, in the neutral configuration."""
-    if given.output is not None:
-        from screwdyn.views import figures
+    if given.output is None:
+        print(read_robot(given.file, xacro=given.xacro).explain(given.link))
+        return
+    from screwdyn.views.figures import save, writable
 
-        output = figures.writable(given.output)
-    explanation = read_robot(given.file, xacro=given.xacro).explain(given.link)
-    print(explanation)
-    if given.output is not None:
-        figures.save(explanation.plot(), output)
-        print(f"\nFigure: {output.resolve()}")
-
-
-def _print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print an empty line and columns of text, or nothing if there is only the heading."""
-    if len(rows) > 1:
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        print()
-        for row in rows:
-            print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    output, explanation = writable(given.output), read_robot(given.file, xacro=given.xacro).explain(given.link)
+    save(explanation.plot(), output)
+    print(f"{explanation}\n\nFigure: {output.resolve()}")
 
 
 def _check(given: argparse.Namespace) -> int:
@@ -286,7 +270,3 @@ def _check(given: argparse.Namespace) -> int:
     counts = {"error": errors, "warning": len(problems) - errors}
     print(f"{given.file}: " + ", ".join(f"{n} {what}" + "s" * (n != 1) for what, n in counts.items()))
     return 1 if errors else 0
-
-
-def _say(message: Warning | str, *_: object, **__: object) -> None:
-    print(f"screwdyn: warning: {message}", file=sys.stderr)

@@ -45,11 +45,9 @@ def _constant(torque: Mapping[str, Any], t: float, state: State) -> dict[str, An
 
 @dataclass(frozen=True)
 class _Hold:
-    """Proportional-derivative control towards a configuration, τ = K (q_goal ⊖ q) − D q̇ + g(q), on the active joints.
+    """τ = K (q_goal ⊖ q) − D q̇ + g(q) on the active joints, g if ``compensate``; ⊖ is along the freedoms of joints.
 
-    ⊖ is the difference of positions along the freedoms of a joint. Joints without gains get only g, which includes all
-    payloads, and which is added if ``compensate``. The goal has an entry for each position, rad and m, and the gains
-    for joints, N m/rad and N m s/rad, or N/m and N s/m.
+    The goal is by position, rad and m, the gains by joint, N m/rad and N m s/rad, or N/m and N s/m.
     """
 
     goal: Mapping[str, float]
@@ -83,10 +81,7 @@ class _Scenario(NamedTuple):
 
 
 def read_scenario(path: Path, xacro: bool = False) -> _Scenario:
-    """Read a scenario; files that it names are searched for in its own folder, and xacro is expanded if `xacro`.
-
-    ScenarioError lists every problem with the keys that lead to it.
-    """
+    """Read a scenario and files that it names, in its own folder; ScenarioError lists every problem with its keys."""
     require_readable(path)
     problems: list[PlacedProblem] = []
     root = Entry(None, "", problems)
@@ -281,10 +276,7 @@ def _gain(given: Entry) -> float:
 def run_scenario(
     path: Path, folder: Path, progress: bool = False, *, overwrite: bool = False, xacro: bool = False
 ) -> str:
-    """Simulate a scenario, write its output files to a folder, and return a summary.
-
-    Files that no scenario has written are replaced only if `overwrite`; xacro is expanded only if `xacro`.
-    """
+    """Simulate a scenario, write its output files to a folder, and return a summary."""
     scenario = read_scenario(path, xacro)
     outputs = output_paths(scenario.outputs, folder, overwrite)
     if "film" in outputs:

@@ -38,10 +38,7 @@ _NEEDED = {"grasp": ("name", "twist")}
 
 
 class Present:
-    """The robot after the events that could be tried, and the names that the others would have concerned.
-
-    What is wrong with these names follows from problems that are reported already. The robot at the start is copied.
-    """
+    """The robot after the events that could be tried, and the names of the others, which are not searched for."""
 
     def __init__(self, robot: KinematicTree) -> None:
         self.tree = robot.copy()
@@ -78,10 +75,7 @@ def _names(event: Mapping[str, Any], *others: str) -> list[str]:
 
 
 def schedule(given: Entry, present: Present, duration: float | None, beside: Beside) -> list[Scheduled[Any]]:
-    """The events of a list. Each is tried on the robot, in the order of the times, and must be possible.
-
-    An event on a condition is tried after the event before it in the list.
-    """
+    """The events of a list, each tried on the robot: in the order of times, or on a condition after the one before."""
 
     def time(given: Entry) -> float | None:
         seconds = given.number(what="a number of seconds")

@@ -212,10 +212,7 @@ def operations(arm: Arm) -> dict[str, dict[str, int]]:
 
 
 def time_ratios(arms: Mapping[str, Arm], trajectories: Mapping[str, Trajectory]) -> dict[str, float]:
-    """Time of inverse dynamics along the trajectories, for equally many states, relative to the first arm.
-
-    By compiled code, or without llvmlite by the default kernel. The arms take turns; the least time of each counts.
-    """
+    """Time of inverse dynamics along the trajectories, for equally many states, relative to the first arm."""
     calls = {name: _call(arm, trajectories[name]) for name, arm in arms.items()}
     least = dict.fromkeys(calls, np.inf)
     for _ in range(_TURNS):
@@ -338,7 +335,7 @@ def criteria(arm: Arm, trajectory: Trajectory, time: float, samples: int, seed: 
     return found._replace(
         dimension=len(reach.low),
         workspace=size,
-        manipulability=reach.largest_manipulability(),
+        manipulability=reach.greatest(reach.manipulability),
         mean_manipulability=float(reach.manipulability(q).mean()),
         condition=_spread(np.linalg.cond(M)),
         coupling=_spread(np.linalg.cond(d[..., :, None] * M * d[..., None, :])),
@@ -398,8 +395,11 @@ def _lines(arms: Mapping[str, Criteria]) -> Iterator[_Line]:
     """The criteria; numbers with three digits, which are also what is compared."""
     first, *_ = arms.values()
     for what in first.operations:
-        counts = [c.operations[what] for c in arms.values()]
-        yield f"{what}: operations", min, [(sum(count.values()), 0.0, _text_of(count)) for count in counts]
+        cells = []
+        for count in (c.operations[what] for c in arms.values()):
+            named = [f"{n} {'sin/cos' if key == 'sincos' else key}" for key, n in count.items() if n]
+            cells.append((float(sum(count.values())), 0.0, ", ".join(named) or "none"))
+        yield f"{what}: operations", min, cells
 
     def line(label: str, best: Callable[..., Any], error: float, value: Callable[[Criteria], float]) -> _Line:
         shown = [float(f"{value(c):.3g}") for c in arms.values()]
@@ -414,11 +414,6 @@ def _lines(arms: Mapping[str, Criteria]) -> Iterator[_Line]:
     yield line("condition of M, largest", min, _LARGEST, lambda c: c.condition.largest)
     yield line("coupling of M, median", min, _MEAN, lambda c: c.coupling.median)
     yield line("coupling of M, largest", min, _LARGEST, lambda c: c.coupling.largest)
-
-
-def _text_of(count: Mapping[str, int]) -> str:
-    names = {"mul": "mul", "add": "add", "div": "div", "sincos": "sin/cos"}
-    return ", ".join(f"{count[key]} {name}" for key, name in names.items() if count[key]) or "none"
 
 
 @dataclass(frozen=True, repr=False)

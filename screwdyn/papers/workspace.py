@@ -45,10 +45,7 @@ class Arm(NamedTuple):
 
     @classmethod
     def of(cls, name: str, tree: KinematicTree, tip: str | None, limits: Limits) -> Self:
-        """The arm with given limits, those of its joints, or full turns; errors as for :func:`selection.compare`.
-
-        The default tip is the last link with the most freedoms on its path.
-        """
+        """The arm with given limits, those of its joints, or full turns; errors as for :func:`selection.compare`."""
         check_open(tree.topology, f"the comparison of arms, for {name!r},")
         joints = {joint: tree.joint(joint) for joint in tree.joints if tree.joint(joint).nv}
         if wrong := [f"{joint!r} is {x.kind}" for joint, x in joints.items() if x.chart is not None]:
@@ -108,11 +105,10 @@ class NoSizeError(ScrewdynError):
 
 
 class Reach:
-    """Positions of the tip in axes of their line, plane or space, and the configurations that reach them.
+    """Positions of the tip in axes (3, k) of their line, plane or space, and the configurations that reach them.
 
-    ``axes`` are unit vectors (3, k) in the base frame, ``low`` and ``high`` (k,) the smallest box with the workspace.
-    Raises NoSizeError if the tip moves on a curve or surface that is not straight, whose workspace has no area or
-    volume. The generator shifts the samples.
+    ``low`` and ``high`` (k,) are the smallest box with the workspace. NoSizeError if the tip moves on a curve or a
+    surface that is not straight.
     """
 
     def __init__(self, arm: Arm, rng: np.random.Generator) -> None:
@@ -154,9 +150,8 @@ class Reach:
     def measure(self, samples: int) -> tuple[Estimate, Array]:
         """Length, area or volume of the workspace, m, m² or m³, and configurations whose positions are uniform in it.
 
-        The size is the fraction of a box that is reached, from 16 replicates of a Sobol sequence with random shifts, of
-        ``samples`` positions, rounded up to 16 times a power of 2. Its error is the standard error of the mean of the
-        replicates, but at least the share of one position. Raises NoSizeError if no position is reached.
+        The size is the fraction of the box that is reached, in replicates of a Sobol sequence with random shifts, and
+        its error that of their mean, but at least the share of one position. NoSizeError if no position is reached.
         """
         low, high = self.low, self.high
         x = [sobol(-(-samples // _REPLICATES), low, high, self.rng) for _ in range(_REPLICATES)]
@@ -169,11 +164,7 @@ class Reach:
         return Estimate(float(box * fractions.mean()), float(box * error)), q[reached]
 
     def solve(self, x: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """Configurations (m, n) that reach positions x (m, k), and whether they do, (m,).
-
-        Newton's method from the sampled configurations whose positions are nearest. A position that is not reached from
-        any of them counts as out of reach.
-        """
+        """Configurations (m, n) that reach positions x (m, k) from the nearest samples, and whether they do, (m,)."""
         nearest = np.reshape(self._points.query(x, _STARTS)[1], (len(x), _STARTS))
         q, missed = self._q[nearest[:, 0]], np.arange(len(x))
         for starts in nearest.T:
@@ -205,15 +196,11 @@ class Reach:
         q = np.where(arm.turning, arm.low + (q - arm.low) % (2 * np.pi), q)
         return q, np.linalg.norm(x - self.position(q), axis=1) <= _TOLERANCE * self._size
 
-    def largest_manipulability(self) -> float:
-        """The greatest w over all configurations in the ranges of the joints."""
-        return self._greatest(self.manipulability)
-
     def _farthest(self, u: Array) -> float:
         """The greatest uᵀ x, m."""
-        return self._greatest(lambda q: self.position(q) @ u, lambda q: u @ self.jacobian(q))
+        return self.greatest(lambda q: self.position(q) @ u, lambda q: u @ self.jacobian(q))
 
-    def _greatest(self, value: Callable[[Array], Array], gradient: Callable[[Array], Array] | None = None) -> float:
+    def greatest(self, value: Callable[[Array], Array], gradient: Callable[[Array], Array] | None = None) -> float:
         """The greatest value in the ranges of the joints, by SLSQP from the best of the sampled configurations."""
         slope = None if gradient is None else lambda q: -gradient(q)
         bounds = [*zip(self.arm.low, self.arm.high, strict=True)]

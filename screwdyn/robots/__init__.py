@@ -382,7 +382,8 @@ _UR5_BODIES = {
     "wrist_3_link": (0.1879, 0.0, 0.0171364731454, 0.033822),
 }
 
-# Joint, parent, child, origin of the child's frame, its roll-pitch-yaw, axis, largest angle in either direction.
+# Joint, parent, child, origin of the child's frame, its roll-pitch-yaw, axis, largest angle in either direction; those
+# without axis are fixed.
 _UR5_JOINTS = (
     ("shoulder_pan_joint", "base_link", "shoulder_link", (0.0, 0.0, 0.089159), (0.0, 0.0, 0.0), "z", 2 * pi),
     ("shoulder_lift_joint", "shoulder_link", "upper_arm_link", (0.0, 0.13585, 0.0), (0.0, _QUARTER, 0.0), "y", 2 * pi),
@@ -390,13 +391,9 @@ _UR5_JOINTS = (
     ("wrist_1_joint", "forearm_link", "wrist_1_link", (0.0, 0.0, 0.39225), (0.0, _QUARTER, 0.0), "y", 2 * pi),
     ("wrist_2_joint", "wrist_1_link", "wrist_2_link", (0.0, 0.093, 0.0), (0.0, 0.0, 0.0), "z", 2 * pi),
     ("wrist_3_joint", "wrist_2_link", "wrist_3_link", (0.0, 0.0, 0.09465), (0.0, 0.0, 0.0), "y", 2 * pi),
-)
-
-# Joint, parent, massless frame, its origin and roll-pitch-yaw.
-_UR5_FRAMES = (
-    ("ee_fixed_joint", "wrist_3_link", "ee_link", (0.0, 0.0823, 0.0), (0.0, 0.0, _QUARTER)),
-    ("wrist_3_link-tool0_fixed_joint", "wrist_3_link", "tool0", (0.0, 0.0823, 0.0), (-_QUARTER, 0.0, 0.0)),
-    ("base_link-base_fixed_joint", "base_link", "base", (0.0, 0.0, 0.0), (0.0, 0.0, -3.14159265359)),
+    ("ee_fixed_joint", "wrist_3_link", "ee_link", (0.0, 0.0823, 0.0), (0.0, 0.0, _QUARTER), None, 0.0),
+    ("wrist_3_link-tool0_fixed_joint", "wrist_3_link", "tool0", (0.0, 0.0823, 0.0), (-_QUARTER, 0.0, 0.0), None, 0.0),
+    ("base_link-base_fixed_joint", "base_link", "base", (0.0, 0.0, 0.0), (0.0, 0.0, -3.14159265359), None, 0.0),
 )
 
 
@@ -427,8 +424,6 @@ def ur5() -> KinematicTree:
     }
     tree.attach(bodies["base_link"], to="world", joint=fixed(name="world_joint"))
     for name, parent, child, origin, rpy, axis, reach in _UR5_JOINTS:
-        joint = revolute(axis, limits=(-reach, reach), name=name)
-        tree.attach(bodies[child], to=parent, joint=joint, at=pose(rotation_from_rpy(*rpy), origin))
-    for name, parent, child, origin, rpy in _UR5_FRAMES:
-        tree.attach(Link(child), to=parent, joint=fixed(name=name), at=pose(rotation_from_rpy(*rpy), origin))
+        joint = fixed(name=name) if axis is None else revolute(axis, limits=(-reach, reach), name=name)
+        tree.attach(bodies.get(child, Link(child)), to=parent, joint=joint, at=pose(rotation_from_rpy(*rpy), origin))
     return tree

@@ -78,11 +78,7 @@ def _lengths(A: Array) -> Array:
 
 
 def dependencies(A: Array, rank: int | None = None) -> tuple[Indices, Indices, Array]:
-    """Columns that are independent, those that are combinations of them, and the coefficients.
-
-    Of dependent columns, the first ones are kept: ``A[:, dropped] = A[:, kept] @ coefficients``. The rank is by default
-    that of a QR decomposition with pivoting.
-    """
+    """Columns kept, the first ones of dependent ones; the others; and ``A[:, dropped] = A[:, kept] @ coefficients``."""
     from scipy.linalg import lstsq, qr
 
     size = _lengths(A)
@@ -139,12 +135,10 @@ def is_consistent(parameters: Array) -> bool:
 
 
 def consistent_fit(A: Array, b: Array, near: Array) -> Array:
-    """The minimum of |A π − b|² over the bodies that exist, (10,).
+    """The minimum of |A π − b|² over the bodies that exist, (10,); what A (m, 10) leaves open ends next to ``near``.
 
-    The pseudo-inertia J is linear in π, so the sum ½ |A π − b|² + μ (tr J₀⁻¹J − log det J) is convex, and finite only
-    for positive definite J. Its minima approach that of |A π − b|² as μ vanishes (Lee, Wensing and Park 2020). Newton's
-    method with damped steps follows them; each step is a problem of least squares. J₀ is the pseudo-inertia of ``near``
-    (10,), with eigenvalues that are not positive replaced; directions that A (m, 10) does not determine end next to it.
+    Damped Newton steps follow the minima of ½ |A π − b|² + μ (tr J₀⁻¹J − log det J), which is convex, as μ vanishes
+    (Lee, Wensing and Park 2020). J and J₀ are the pseudo-inertias of π and of ``near`` without negative eigenvalues.
     """
     unit = near[0] if near[0] > 0.0 else 1.0
     unit *= np.repeat([1.0, (size := _size(near)), size**2], [1, 3, 6])

@@ -119,7 +119,7 @@ def test_manipulability_has_closed_forms(tree, limits, closed_form, largest):
     found = reach(tree, limits)
     q = np.random.default_rng(2).uniform(found.arm.low, found.arm.high, (50, tree.nv))
     assert_allclose(found.manipulability(q), closed_form(q.T), atol=1e-14)
-    assert_allclose(found.largest_manipulability(), largest, rtol=1e-9)
+    assert_allclose(found.greatest(found.manipulability), largest, rtol=1e-9)
 
 
 def test_manipulability_of_a_redundant_arm_is_the_root_of_the_determinant():

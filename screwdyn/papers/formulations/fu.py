@@ -119,8 +119,6 @@ class LagrangeEuler(MatrixFormulation):
         terms = [[-row.m * (g @ at.U(j, i) @ r[j]) for i in row.path] for j, row in enumerate(self.rows)]
         return self.padded_sum(1, terms)
 
-    # The names of the library
-
     def _coriolis_matrix(self, q: Array, qd: Array) -> Array:
         return self.h_ikm(q) @ qd
 
@@ -163,11 +161,7 @@ class Step(NamedTuple):
 
 
 def recursion(rows: Sequence[Row], links: Sequence[Vectors], qd: Array, qdd: Array, gravity: Array) -> list[Step]:
-    """The equations of Table 3.3; in axes of the base, with R = 1, they are those of Table 3.2.
-
-    Fu's two kinds of joints are one with sigma and h. A wrench on link i takes the place of −f_{i+1} and −n_{i+1},
-    which the hand exerts on an object.
-    """
+    """The equations of Table 3.3, or with R = 1 of Table 3.2; wrenches take the place of −f_{n+1} and −n_{n+1}."""
     motion: list[tuple[Array, Array, Array, Array]] = []
     for row, at, rate, rate_dot in zip(rows, links, qd, qdd, strict=True):  # Eqs. 3.3-50 to 3.3-53
         turn, slide = row.sigma * at.z, row.h * at.z
@@ -294,19 +288,16 @@ class NewtonEuler(Formulation):
 
     # The names of the library: probing
 
-    def _probe(self, q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
-        return self._torques(self._in_link_frames(q, None), qd, qdd, gravity)
-
     def _mass_matrix(self, q: Array) -> Array:
-        still, n = np.zeros(3), len(q)
-        columns = [self._probe(q, np.zeros(n), unit, still) for unit in np.eye(n)]
+        n, links = len(q), self._in_link_frames(q, None)
+        columns = [self._torques(links, np.zeros(n), unit, np.zeros(3)) for unit in np.eye(n)]
         return np.array(columns).reshape(n, n).T
 
     def _velocity_product(self, q: Array, qd: Array) -> Array:
-        return self._probe(q, qd, np.zeros(len(q)), np.zeros(3))
+        return self._torques(self._in_link_frames(q, None), qd, np.zeros(len(q)), np.zeros(3))
 
     def _gravity_vector(self, q: Array) -> Array:
-        return self._probe(q, np.zeros(len(q)), np.zeros(len(q)), self.gravity)
+        return self._torques(self._in_link_frames(q, None), np.zeros(len(q)), np.zeros(len(q)), self.gravity)
 
 
 class GeneralizedDAlembert(Formulation):
@@ -382,8 +373,6 @@ class GeneralizedDAlembert(Formulation):
         for row, r_j in zip(self.rows, r, strict=True):
             terms.append([-self.gravity @ cross(z, row.m * (r_j - p)) for z, p in (axes[i] for i in row.path)])
         return self.padded_sum(1, terms)
-
-    # The names of the library
 
     def _mass_matrix(self, q: Array) -> Array:
         return self.D_rot(q) + self.D_tran(q)

@@ -149,7 +149,6 @@ class Lagrangian(MatrixFormulation):
         J[:, self.rows[i].path] = J_on_path
         return J[3:], J[:3]
 
-    # The names of the library
     _mass_matrix, _coriolis_matrix, _gravity_vector = B, C, g
 
 
@@ -226,7 +225,6 @@ class Kronecker(MatrixFormulation):
         """(∂P/∂q)ᵀ with P = −Σ_i m_i (g⁰)ᵀ p_Ci, (n,) (Eqs. 17 and 45)."""
         return self._gravity_of([J_T for J_T, _, _, _ in self.jacobians(q)])
 
-    # The names of the library
     _mass_matrix, _coriolis_matrix, _gravity_vector = M, C, g
 
 
@@ -445,5 +443,4 @@ class DeNOC(MatrixFormulation):
                 total[k] = total[k] + A.T @ total[i] @ A
         return total
 
-    # The names of the library
     _mass_matrix, _coriolis_matrix, _gravity_vector = GIM, MCI, g

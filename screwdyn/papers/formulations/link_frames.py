@@ -542,7 +542,6 @@ class InLinkFrames(MatrixFormulation):
                 found[j, i] = turn.below(links[i], omega, y, u)
         return found
 
-    # The names of the library
     _mass_matrix, _coriolis_matrix = GIM, MCI
 
 

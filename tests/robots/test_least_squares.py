@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
-from screwdyn.robots.least_squares import consistent_fit, is_consistent, parameters_of, pseudo_inertia
+from screwdyn.robots.identification import consistent_fit, is_consistent, parameters_of, pseudo_inertia
 from screwdyn.testing import random_inertia
 
 seeds = st.integers(0, 2**32 - 1)

@@ -179,7 +179,7 @@ def _parts(model: Model, root: str) -> Array:
 
     That of the link comes first; only its row may also carry bodies of others, which do not slip.
     """
-    (_, *beyond), placements, table = model.subtree(root), model.placements, model.table
+    (_, *beyond), placements, table = model.topology.subtree(root), model.placements, model.table
     at = placements[root]
     row, rows = model.index[at.coordinate], [model.index[name] for x in beyond for name in placements[x].names]
     parts = np.zeros((1 + len(rows), PLACE))

@@ -554,7 +554,7 @@ def _subtree(model: Model, link: str, optional: Sequence[str]) -> tuple[str, ...
         raise TopologyError(
             f"optional link {link!r} {where}, so it has no row; add its inertia to the row that carries it, in C"
         )
-    links = model.subtree(link)
+    links = model.topology.subtree(link)
     for other in optional:
         if other != link and other in links:
             raise TopologyError(f"optional link {other!r} is beyond optional link {link!r}; write one of them")

@@ -253,9 +253,8 @@ class Mechanism:
 
     def subtree(self, link: str) -> tuple[str, ...]:
         """Names of a link and all links beyond it, in order of attachment. UnknownNameError if there is none."""
-        topology = self._topology
-        topology.at(link)
-        return tuple(topology.subtree(link))
+        self._topology.at(link)
+        return self._topology.subtree(link)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -305,14 +305,14 @@ class Topology(_Found):
                     f"link that carries both, or replace the joint"
                 )
 
-    def subtree(self, root: str) -> list[str]:
+    def subtree(self, root: str) -> tuple[str, ...]:
         """Names of a link and all links beyond it, in order of attachment."""
         names = list(self.attachments)
         beyond = {root: None}
         for name in names[names.index(root) + 1 :]:  # children come after their parents
             if self.attachments[name].parent in beyond:
                 beyond[name] = None
-        return list(beyond)
+        return tuple(beyond)
 
     def with_gravity(self, gravity: ArrayLike) -> Topology:
         """The structure with another acceleration of gravity; ShapeError if it is not three finite numbers."""

@@ -226,14 +226,14 @@ def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Plac
     None if positions are the coordinates of the rows. If joints follow others, all links are new.
     """
     coupled = any([at.follows for at in new])
+    new_where: list[int] = []
     if former is None:
         if not coupled and not any([at.grouped for at in new]):
             return None
-        former = _ORDINARY._replace(where=np.arange(row))
+        former, new_where = _ORDINARY, [*range(row)]
     where, groups, terms = former.where[:row], former.groups, former.terms
     if len(groups) and groups[-1, ROW] >= row:  # a group joint has been detached
         groups, terms = groups[groups[:, ROW] < row], terms[terms[:, ROW] < row]
-    new_where: list[int] = []
     new_groups: list[list[int]] = []
     new_terms: list[tuple[float, ...]] = []
     for at in new:
@@ -247,13 +247,17 @@ def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Plac
             new_groups.append([row, position, joint.chart.orientation, joint.chart.translations])
             new_terms += [(row + m, row + k, row + l, c) for m, k, l, c in joint.chart.structure_constants]
         row, position = row + len(at.freedoms), position + joint.nq
-    if new_where:
-        where = np.concatenate([where, new_where])
-    if new_groups:
-        groups, terms = np.concatenate([groups, new_groups]), np.concatenate([terms, new_terms])
+    where, groups, terms = _joined(where, new_where), _joined(groups, new_groups), _joined(terms, new_terms)
     if coupled:
         return Charts(where, groups, terms, _couplings(where, new))
     return Charts(where, groups, terms, _ORDINARY.couplings) if len(groups) else None
+
+
+def _joined(rows: Array, further: list[Any]) -> Array:
+    """An array with further rows."""
+    if not further:
+        return rows
+    return np.concatenate([rows, further]) if len(rows) else np.array(further)
 
 
 def _couplings(where: Array, links: Sequence[Placement]) -> Array:

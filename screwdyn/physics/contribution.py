@@ -346,7 +346,7 @@ def share_of(model: Model, name: str, link: str) -> Callable[..., Contribution]:
     """The function that makes the contribution of a link or subtree, over its freedoms, from a recursion's results."""
     if name == "contribution":
         return functools.partial(Contribution, link, model.path(link))
-    names = tuple(dict.fromkeys(x for name in model.subtree(link) for x in model.path(name)))
+    names = tuple(dict.fromkeys(x for name in model.topology.subtree(link) for x in model.path(name)))
     at = [model.coordinates.index(name) for name in names]
     if at == [*range(model.nv)]:
         return functools.partial(Contribution, link, names)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ShapeError, UnboundSymbolError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, cached_property
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.structure import Mechanism
@@ -32,7 +31,7 @@ from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.quantities import Places, Quantities, Quantity
 from screwdyn.physics.recursions.links import BODY
 from screwdyn.physics.reductions import unresisted
-from screwdyn.physics.table import ARMATURE, COLUMNS, FIRST, MASS, PARENT, PLACE, SLIDE, TURN
+from screwdyn.physics.table import ARMATURE, COLUMNS, FIRST, MASS, PARENT, PLACE, SLIDE, TURN, path_of
 from screwdyn.screws import screw
 
 __all__ = ["POSITIONS", "Model", "Robot"]
@@ -94,7 +93,7 @@ class Model:
                 self.nq -= at.nq
                 for _ in at.freedoms:
                     self.index.popitem()
-                if not at.freedoms:
+                if not at.freedoms and at.body is not NOTHING:
                     lighter.add(at.coordinate)
             lighter &= self.index.keys()
         n, position, rows = len(self.index) - 1, self.nq, []
@@ -183,15 +182,12 @@ class Model:
         # A copy computes its numbers again: compiled functions cannot be pickled.
         return Model, (self.topology,)
 
-    @cached_property
+    @property
     def coordinates(self) -> tuple[str, ...]:
         """Names of the freedoms, in the order of the rows."""
-        if self.coupled:
-            return self.topology.coordinates
-        # Those of the topology, found without asking its joints.
-        return tuple(name for name in self.index if name is not None)
+        return self.topology.coordinates
 
-    @cached_property
+    @property
     def positions(self) -> tuple[str, ...]:
         """Names of the entries of q."""
         return self.topology.positions
@@ -317,20 +313,9 @@ class Model:
 
     def path(self, link: str) -> tuple[str, ...]:
         """Names of the coordinates that move a link, in order: of the joints on its path, or which these follow."""
-        rows: list[int] = []
-        row = self.index[self.placements[link].coordinate]
-        while row >= 0:
-            rows.append(row)
-            row = int(self.entries[row, PARENT])
-        return tuple(self.coordinates[column] for column in sorted({*self.columns[rows].tolist()}))
-
-    def subtree(self, link: str) -> tuple[str, ...]:
-        """Names of a link and all links beyond it, in order of attachment."""
-        beyond = {link: None}
-        for name, at in self.placements.items():
-            if at.above in beyond:
-                beyond[name] = None
-        return tuple(beyond)
+        rows = path_of(self.entries, self.index[self.placements[link].coordinate])
+        columns = {*self.columns[rows].tolist()} if self.coupled else rows
+        return tuple([self.coordinates[column] for column in sorted(columns)])
 
     def links(self, which: Places | None, link: str = "") -> Iterable[str]:
         """The links whose places a recursion takes; see :attr:`~screwdyn.physics.quantities.Quantity.places`."""
@@ -338,7 +323,7 @@ class Model:
             return ()
         if which == "all":
             return self.placements
-        return self.subtree(link) if which == "subtree" else (link,)
+        return self.topology.subtree(link) if which == "subtree" else (link,)
 
     def shapes(self, entry: Quantity, link: str = "") -> list[tuple[int, ...]]:
         """Shapes of the results of a quantity for one state."""

@@ -69,8 +69,8 @@ def test_paths_of_contributions_are_followed_once(name, monkeypatch):
     assert len({part.coordinates for part in expected}) > 2
     for link in tree.links:
         contribution(link, q, qd)
-    for forgotten in ("path", "subtree"):
-        monkeypatch.setattr(type(tree.model), forgotten, None)
+    for owner, forgotten in ((tree.model, "path"), (tree.topology, "subtree")):
+        monkeypatch.setattr(type(owner), forgotten, None)
     for whole in expected:
         found = contribution(whole.link, q, qd)
         assert (found.link, found.coordinates) == (whole.link, whole.coordinates)

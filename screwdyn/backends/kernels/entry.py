@@ -20,6 +20,7 @@ import numpy as np
 from screwdyn.backends.kernels import in_python
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, Context
 from screwdyn.core.errors import ScrewdynWarning
+from screwdyn.core.types import cached_property
 from screwdyn.physics import charts, placement
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import Model
@@ -133,7 +134,8 @@ class Kernels(machine.Bound):  # type: ignore[misc]
 
     def _bind(self, solving: bool) -> None:
         """Find the kernels; without ``solving`` not those that need the inverse of M, which may not exist."""
-        self.__dict__.update({} if solving else dict.fromkeys(SOLVING, refuse))
+        if not solving:
+            self.__dict__.update(dict.fromkeys(SOLVING, refuse))
         self.bind(_methods(self._kind, bool(self._instead), solving), self.context, self._at_once)
 
     def solve(self) -> None:
@@ -154,27 +156,22 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         """Addresses are not valid in another process."""
         return type(self), (self.model,)
 
-    @functools.cached_property
+    @cached_property
     def of_link(self) -> "_OfLink":
         """Contexts of single links, by link and frame."""
         return _OfLink(self, CATALOGUE["jacobian"])
 
-    @functools.cached_property
+    @cached_property
     def of_subtree(self) -> "_OfLink":
         """Contexts of links with all links beyond them, by link and frame."""
         return _OfLink(self, CATALOGUE["subtree_contribution"])
 
-    @functools.cached_property
+    @cached_property
     def of_all(self) -> Array:
         """Context of all links, the base first."""
         context: Array = self.context_of(CATALOGUE["link_poses"])
         self._at_once[_ALL][None] = context
         return context
-
-    @functools.cached_property
-    def path(self) -> Callable[[str], tuple[str, ...]]:
-        """Names of the freedoms on the path to a link, found once."""
-        return functools.cache(self.model.path)
 
     def share_of(self, name: str, link: str) -> Callable[..., Contribution]:
         """What makes a contribution from the results for one state, by quantity and link, found once."""
@@ -193,7 +190,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
             places = self.model.places(entry.places, link, code)
             self._kept.append(places)
             context = self.context.copy()
-            path = len(self.path(link)) if link else 0
+            path = len(self.model.path(link)) if link else 0
             context[_LINKS], context[_PATH], context[_PLACES] = len(places), path, address(places)
             if self._kind:
                 row = int(places[0, ROW]) if len(places) else -1

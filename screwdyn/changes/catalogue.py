@@ -17,7 +17,6 @@ from screwdyn.changes import connections, move, payload
 from screwdyn.changes.change import Scheduled
 from screwdyn.changes.payload import FreeBody
 from screwdyn.core.errors import JSONError
-from screwdyn.core.types import Array
 from screwdyn.io.document import Entry, PlacedProblem, listed
 from screwdyn.io.json_text import read_part
 from screwdyn.mechanism.inertia import Inertia
@@ -28,8 +27,6 @@ from screwdyn.mechanism.structure import Handle
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
-
-__all__ = ["KINDS", "Changes", "Readers", "change_of", "keys_of", "read_fields", "readers"]
 
 T = TypeVar("T")
 
@@ -162,14 +159,16 @@ def readers(tree: type[Robot]) -> Readers:
 def _pose(given: Entry) -> Any:
     """A position of three numbers, or a pose of four rows of four numbers."""
     nested = isinstance(given.value, list) and any(isinstance(row, list) for row in given.value)
-    return _array(given.matrix(4, 4) if nested else given.numbers(3))
+    numbers = given.matrix(4, 4) if nested else given.numbers(3)
+    return None if numbers is None else np.array(numbers, dtype=float)
 
 
 def _twist(given: Entry) -> Any:
     """A word, or six numbers."""
     if isinstance(given.value, str):
         return given.one_of("at_rest", "co_moving")
-    return _array(given.numbers(6))
+    numbers = given.numbers(6)
+    return None if numbers is None else np.array(numbers)
 
 
 def _start(given: Entry) -> Any:
@@ -179,10 +178,6 @@ def _start(given: Entry) -> Any:
     if isinstance(given.value, dict):
         return _numbers(given)
     return given.numbers(len(given.value)) if isinstance(given.value, list) else given.number()
-
-
-def _array(numbers: list[Any] | None) -> Array | None:
-    return None if numbers is None else np.array(numbers, dtype=float)
 
 
 def _shapes(given: Entry) -> Shape | list[Shape] | None:

@@ -25,19 +25,6 @@ from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State, check_current, check_state
 
-__all__ = [
-    "Change",
-    "Condition",
-    "Happened",
-    "ImpactEvent",
-    "JointName",
-    "LimitEvent",
-    "LinkName",
-    "LoopRef",
-    "Pose",
-    "Scheduled",
-]
-
 # Types of fields, with what files must know besides. Of other fields, `str | Handle` is a link, and `str` a new name.
 LinkName = Annotated[str, "link"]
 JointName = Annotated[str, "joint"]
@@ -51,13 +38,7 @@ _DUE = ("time", "when")
 
 
 def seconds(what: str, value: object, *, positive: bool = False) -> float:
-    """Check a time in seconds and return it as a float.
-
-    Raises
-    ------
-    ScrewdynError
-        If it is not a finite number >= 0, or > 0 if ``positive``.
-    """
+    """A time in seconds as a float; ScrewdynError unless it is a finite number >= 0, or > 0 if ``positive``."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
         least = "> 0" if positive else ">= 0"
@@ -139,10 +120,7 @@ class Scheduled(ABC, Generic[Outcome]):
     def level(self, t: float, state: State) -> float:
         """A number that is positive if and only if the event is due at time t in the given state.
 
-        Raises
-        ------
-        ScrewdynError
-            If the condition returns neither a finite number nor a truth value.
+        ScrewdynError if the condition returns neither a finite number nor a truth value.
         """
         if self.time is not None:
             return 1.0 if t >= self.time else -1.0

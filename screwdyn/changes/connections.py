@@ -20,8 +20,6 @@ from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.screws import screw
 
-__all__ = ["Close", "Lock", "LockEvent", "LoopEvent", "Open", "Unlock", "Unweld", "Weld", "WeldEvent"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LockEvent(Change):
@@ -45,12 +43,8 @@ class LockEvent(Change):
 class Lock(Scheduled[LockEvent]):
     """A joint is locked where it is, at a time or on a condition in :func:`simulate`.
 
-    Parameters
-    ----------
-    joint : str
-        As for :meth:`KinematicTree.lock`.
-    time, when
-        As for :class:`Grasp`, with the same errors.
+    Parameters as for :meth:`KinematicTree.lock` with a state, ``time`` and ``when`` as for :class:`Grasp`, also their
+    errors.
     """
 
     verb = "lock"
@@ -136,10 +130,7 @@ def lock(tree: Robot, joint: str, state: State | None = None, *, at: ArrayLike |
 
 @dataclass(frozen=True, eq=False)
 class Unlock(Scheduled[LockEvent]):
-    """A locked joint is freed, at a time or on a condition in :func:`simulate`.
-
-    Parameters and errors as for :class:`Lock`.
-    """
+    """A locked joint is freed, at a time or on a condition in :func:`simulate`; parameters as for :class:`Lock`."""
 
     verb = "unlock"
 
@@ -214,12 +205,8 @@ class LoopEvent(Change):
 class Close(Scheduled[LoopEvent]):
     """A loop is closed, at a time or on a condition in :func:`simulate` (docs/mathematics.md §12).
 
-    Parameters
-    ----------
-    link, to, joint, at, name
-        As for :meth:`KinematicTree.close` with a state.
-    time, when
-        As for :class:`Grasp`, with the same errors.
+    Parameters as for :meth:`KinematicTree.close` with a state, ``time`` and ``when`` as for :class:`Grasp`, also their
+    errors.
     """
 
     verb = "close"
@@ -234,7 +221,7 @@ class Close(Scheduled[LoopEvent]):
         """The free tree is the same without the loop, so nothing slips; the loop takes the rates that open it."""
         at = self.at
         if at is None:
-            at = screw.inverse(tree.forward_kinematics(self.to, state.q)) @ tree.forward_kinematics(self.link, state.q)
+            at = law.pose_in(tree, self.link, self.to, state.q)
         handle = Mechanism.close(tree, self.link, self.to, self.joint, at, self.name)
         closure, q = Closure(tree, tree.model), state.q
         if self.at is not None or len(tree.loops) > 1:  # a single loop at the present pose is closed
@@ -258,13 +245,7 @@ class Close(Scheduled[LoopEvent]):
 
 @overload
 def close(
-    tree: Robot,
-    link: str,
-    to: str,
-    joint: Joint | None = None,
-    at: ArrayLike | None = None,
-    name: str | None = None,
-    state: None = None,
+    tree: Robot, link: str, to: str, joint: Joint | None = ..., at: ArrayLike | None = ..., name: str | None = ...
 ) -> Handle: ...
 @overload
 def close(
@@ -343,12 +324,7 @@ def close(
 class Open(Scheduled[LoopEvent]):
     """A loop is opened, at a time or on a condition in :func:`simulate`.
 
-    Parameters
-    ----------
-    what : Handle or str
-        As for :meth:`KinematicTree.open`.
-    time, when
-        As for :class:`Grasp`, with the same errors.
+    Parameters as for :meth:`KinematicTree.open`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
     """
 
     verb = "open"
@@ -419,12 +395,7 @@ class WeldEvent(Change):
 class Weld(Scheduled[WeldEvent]):
     """Two links become one body where they are, at a time or on a condition in :func:`simulate`.
 
-    Parameters
-    ----------
-    link, to
-        As for :meth:`KinematicTree.weld`.
-    time, when
-        As for :class:`Grasp`, with the same errors.
+    Parameters as for :meth:`KinematicTree.weld`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
     """
 
     verb = "weld"
@@ -441,7 +412,7 @@ class Weld(Scheduled[WeldEvent]):
             return _outcome(closed, link, to, closed.impulse)
         own = [state.coordinates.index(name) for name in joint.coordinates]
         J_link, J_to = (tree.jacobian(name, state.q, "body")[:, own] for name in (link, to))
-        S = J_link - screw.Ad(screw.inverse(_pose(tree, link, to, state.q))) @ J_to
+        S = J_link - screw.Ad(law.pose_in(tree, to, link, state.q)) @ J_to
         locked = Lock(joint.name).enact(tree, state)
         return _outcome(locked, link, to, np.asarray(np.linalg.pinv(S).T @ locked.impulse, dtype=np.float64))
 
@@ -493,7 +464,7 @@ def weld(tree: Robot, link: Handle | str, to: Handle | str, state: State | None 
     names = tree.resolve(link), tree.resolve(to)
     joint = _to_lock(tree, *names)
     if joint is None:
-        close(tree, *names, at=_pose(tree, *names, tree.topology.neutral))
+        close(tree, *names, at=law.pose_in(tree, *names, tree.topology.neutral))
     else:
         lock(tree, joint.name)
     return None
@@ -503,12 +474,7 @@ def weld(tree: Robot, link: Handle | str, to: Handle | str, state: State | None 
 class Unweld(Scheduled[WeldEvent]):
     """The weld of two links is undone, at a time or on a condition in :func:`simulate`.
 
-    Parameters
-    ----------
-    link, to
-        As for :meth:`KinematicTree.unweld`.
-    time, when
-        As for :class:`Grasp`, with the same errors.
+    Parameters as for :meth:`KinematicTree.unweld`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
     """
 
     verb = "unweld"
@@ -561,11 +527,6 @@ def _outcome(made: Change, link: str, to: str, impulse: Array) -> WeldEvent:
     """The outcome of a weld, from that of the lock or the loop that it is."""
     every = {part.name: getattr(made, part.name) for part in fields(Change)}
     return WeldEvent(**every | {"link": link}, to=to, by=made.subject, impulse=impulse)
-
-
-def _pose(tree: Robot, link: str, to: str, q: Array) -> Array:
-    """The pose of a link in another one, (4, 4)."""
-    return screw.inverse(tree.forward_kinematics(to, q)) @ tree.forward_kinematics(link, q)
 
 
 def _between(tree: Robot, link: str, to: str) -> tuple[list[str], list[str], list[str]]:

@@ -28,8 +28,6 @@ from screwdyn.physics.placement import NOTHING
 from screwdyn.physics.table import MASS, PARENT, PLACE
 from screwdyn.screws import screw
 
-__all__ = ["Impact", "check_bodies", "closing", "flight", "motor_energy", "settled", "struck"]
-
 # Share of the rates at which loops open that an impact may leave: what is dependent up to rounding.
 _LEFT_OPEN = 1e-3
 # Refinements of the change of the rates, and the square of a relative size of them that leaves no more than rounding.
@@ -42,25 +40,21 @@ def flight(name: str | None = None) -> Joint:
     return free(name=name, passive=True)
 
 
+def pose_in(tree: Robot, link: str, other: str, q: Array) -> Array:
+    """The pose of a link in another one, (4, 4)."""
+    T, X = tree.forward_kinematics(other, q), tree.forward_kinematics(link, q)
+    X[:3, 3] -= T[:3, 3]
+    X[:3] = T[:3, :3].T @ X[:3]
+    return X
+
+
 class Impact(NamedTuple):
-    """An impact in which a link and all links beyond it stop to slip.
+    """An impact in which a link and all links beyond it stop to slip."""
 
-    Attributes
-    ----------
-    rates : (nv,) array
-        δ, the change of the rates.
-    wrench : (6,) array
-        The impulse [n; f] on these links, about the origin of the link's frame and in its axes; N m s and N s.
-    energy_lost : float
-        J.
-    energy_before : float
-        Kinetic energy of these links just before, J, with the armatures of the joints between them.
-    """
-
-    rates: Array
-    wrench: Array
-    energy_lost: float
-    energy_before: float
+    rates: Array  # δ, the change of the rates, (nv,)
+    wrench: Array  # the impulse [n; f] on these links, about the origin of the link's frame and in its axes; N m s, N s
+    energy_lost: float  # J
+    energy_before: float  # kinetic energy of these links just before, with the armatures of the joints between them, J
 
 
 def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> Impact:
@@ -107,9 +101,10 @@ def closing(closure: Closure, q: Array, qd: Array) -> tuple[Array, Array, float]
     allow, Λ are those of least ΛᵀΛ (docs/mathematics.md §12). LoopError if the loops would open all the same, because a
     constraint on a heavy link counts as none beside those on links that are lighter by many orders of magnitude.
     """
-    factors, opening = closure.factors(q), closure.opening(q, qd)
+    factors, J = closure.factors(q), closure.of.constraint_jacobian(q)
+    opening = J @ qd
     taken = factors.least(opening)
-    left = float(np.abs(closure.opening(q, qd - taken)).max(initial=0.0))
+    left = float(np.abs(J @ (qd - taken)).max(initial=0.0))
     if left > max(TOLERANCE, _LEFT_OPEN * float(np.abs(opening).max(initial=0.0))):
         raise LoopError(
             f"the rates after it would open the loops {', '.join(repr(loop.name) for loop in closure.loops)} at up to "
@@ -140,8 +135,7 @@ def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None
             continue
         V = tree.link_twist(name, q, qd, "body")
         if slip is not None and name in beyond:
-            T = screw.inverse(tree.forward_kinematics(name, q)) @ tree.forward_kinematics(link, q)
-            V = V + screw.Ad(T) @ slip
+            V = V + screw.Ad(pose_in(tree, link, name, q)) @ slip
         energy += float(V @ body.matrix @ V)
     return 0.5 * energy
 

@@ -25,18 +25,6 @@ from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.screws import screw
 
-__all__ = [
-    "HandOver",
-    "ReplaceJoint",
-    "Reroot",
-    "SetInertia",
-    "Start",
-    "move",
-    "replace_joint",
-    "reroot",
-    "set_inertia",
-]
-
 Start = Annotated[ArrayLike | Mapping[str, float], "start"]
 
 _NO_EXCHANGE = "which cannot be exchanged in motion; change the tree without a state"
@@ -50,14 +38,7 @@ class HandOver(Scheduled[ImpactEvent]):
 
     Unlike a release and a grasp, nothing flies in between: there is one impact (docs/mathematics.md §6).
 
-    Parameters
-    ----------
-    what : str or Handle
-        The payload, which may be any link with all links beyond it.
-    to, joint, at, start
-        As for :meth:`KinematicTree.move`.
-    time, when
-        As for :class:`Grasp`, with the same errors.
+    Parameters as for :meth:`KinematicTree.move`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
     """
 
     verb = "hand over"
@@ -79,16 +60,13 @@ class HandOver(Scheduled[ImpactEvent]):
                 start = locked.q if locked else [state[name] for name in joint.position_names(former.name)]
         require_joint(joint)
         require_independent(tree, joint, former)
-        T = screw.inverse(tree.forward_kinematics(self.to, state.q)) @ tree.forward_kinematics(link, state.q)
-        V = tree.jacobian(link, state.q, "body") @ state.qd
-        carried = screw.twist_in(T, tree.jacobian(self.to, state.q, "body") @ state.qd)
-        motor = law.motor_energy(tree, state.q, state.qd, link)
-        tree.topology = surgery.move(tree.topology, link, self.to, joint, np.eye(4))
-        home, q = seated(tree.topology.attachments[link], T, self.at, start)
-        tree.topology = surgery.replace_joint(tree.topology, link, joint, home)
+        T, slip = _relative(tree, state, link, self.to)
+        topology = surgery.move(tree.topology, link, self.to, joint, np.eye(4))
+        home, q = seated(topology.attachments[link], T, self.at, start)
+        topology = surgery.replace_joint(topology, link, joint, home)
         if locked:
-            tree.topology, q = surgery.lock(tree.topology, former.name, q), np.zeros(0)
-        return struck(tree, _anew(tree, state, link, q), link, V - carried, motor)
+            topology, q = surgery.lock(topology, former.name, q), np.zeros(0)
+        return _exchanged(tree, state, link, topology, q, slip)
 
     def restructure(self, tree: Robot) -> None:
         """As :meth:`KinematicTree.move`."""
@@ -101,12 +79,7 @@ class HandOver(Scheduled[ImpactEvent]):
 
 @overload
 def move(
-    tree: Robot,
-    what: Handle | str,
-    to: str,
-    joint: Joint | None = None,
-    at: ArrayLike | None = None,
-    state: None = None,
+    tree: Robot, what: Handle | str, to: str, joint: Joint | None = ..., at: ArrayLike | None = ..., state: None = ...
 ) -> None: ...
 @overload
 def move(
@@ -186,12 +159,8 @@ def move(
 class ReplaceJoint(Scheduled[ImpactEvent]):
     """A link gets another joint, at a time or on a condition in :func:`simulate`.
 
-    Parameters
-    ----------
-    link, joint
-        As for :meth:`KinematicTree.replace_joint`.
-    time, when
-        As for :class:`Grasp`, with the same errors.
+    Parameters as for :meth:`KinematicTree.replace_joint`, ``time`` and ``when`` as for :class:`Grasp`, also their
+    errors.
     """
 
     verb = "replace joint of"
@@ -208,9 +177,8 @@ class ReplaceJoint(Scheduled[ImpactEvent]):
         own = [state.coordinates.index(name) for name in at.coordinates]
         slip = tree.jacobian(link, state.q, "body")[:, own] @ state.qd[own]
         q = np.array([state[name] for name in at.joint.position_names(at.name)])
-        motor = law.motor_energy(tree, state.q, state.qd, link)
-        tree.topology = surgery.replace_joint(tree.topology, link, self.joint, at.home @ pose_at(at.joint, q))
-        return struck(tree, _anew(tree, state, link, self.joint.neutral), link, slip, motor)
+        topology = surgery.replace_joint(tree.topology, link, self.joint, at.home @ pose_at(at.joint, q))
+        return _exchanged(tree, state, link, topology, np.array(self.joint.neutral), slip)
 
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
         """The new joint; without a name, it takes that of the former one."""
@@ -261,12 +229,7 @@ def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State | 
 class SetInertia(Scheduled[Change]):
     """A link gets another inertia, at a time or on a condition in :func:`simulate`.
 
-    Parameters
-    ----------
-    link, inertia
-        As for :meth:`KinematicTree.set_inertia`.
-    time, when
-        As for :class:`Grasp`, with the same errors.
+    Parameters as for :meth:`KinematicTree.set_inertia`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
     """
 
     verb = "set inertia of"
@@ -277,16 +240,13 @@ class SetInertia(Scheduled[Change]):
     def enact(self, tree: Robot, state: State) -> Change:
         """All rates continue: what is added or removed moves with the link."""
         link = tree.resolve(self.link)
-        V = tree.jacobian(link, state.q, "body") @ state.qd
-        former = tree.link(link).inertia
+        V, former = tree.link_twist(link, state.q, state.qd, "body"), tree.link(link).inertia
         tree.topology = surgery.set_inertia(tree.topology, link, self.inertia)
-        new, old = (
-            np.zeros((6, 6)) if body is None else expressions.floats(body.matrix, f"the inertia of {link!r}")
-            for body in (self.inertia, former)
-        )
+        brought, what = 0.0, f"the inertia of {link!r}"
         with np.errstate(over="ignore", invalid="ignore"):
-            brought = 0.5 * (V @ new @ V - V @ old @ V)
-        return Change(state=state.onto(tree)[0], link=link, kinetic_energy_brought=float(brought))
+            for body, half in ((self.inertia, 0.5), (former, -0.5)):
+                brought += 0.0 if body is None else half * float(V @ expressions.floats(body.matrix, what) @ V)
+        return Change(state=state.onto(tree)[0], link=link, kinetic_energy_brought=brought)
 
 
 @overload
@@ -327,12 +287,7 @@ def set_inertia(tree: Robot, link: Handle | str, inertia: Inertia | None, state:
 class Reroot(Scheduled[Change]):
     """The free joint of a floating tree carries another link, at a time or on a condition in :func:`simulate`.
 
-    Parameters
-    ----------
-    link : str or Handle
-        As for :meth:`KinematicTree.reroot`.
-    time, when
-        As for :class:`Grasp`, with the same errors.
+    Parameters as for :meth:`KinematicTree.reroot`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
     """
 
     verb = "reroot"
@@ -435,12 +390,8 @@ def require_unfollowed(tree: Robot, former: Attachment) -> None:
 def seated(new: Attachment, T: Array, at: ArrayLike | None, start: Start | None) -> tuple[Array, Array]:
     """Home pose and positions of a new attachment whose link has the pose T in its parent.
 
-    The home pose is worked out from the positions ``start``, neutral by default, or the positions from the home ``at``.
-
-    Raises
-    ------
-    ShapeError
-        If both are given, or the joint cannot have the pose T with the home ``at``.
+    The home pose is worked out from the positions ``start``, neutral by default, or the positions from the home ``at``;
+    ShapeError if both are given, or the joint cannot have the pose T with the home ``at``.
     """
     if at is None:
         q = started(new, start)
@@ -461,17 +412,15 @@ def seated(new: Attachment, T: Array, at: ArrayLike | None, start: Start | None)
 def started(new: Attachment, start: Start | None) -> Array:
     """The positions at which a new joint starts, (nq,), from a number, an array or a mapping; neutral by default.
 
-    Raises
-    ------
-    ShapeError, UnknownNameError
-        If they are not positions of the joint.
+    ShapeError or UnknownNameError if they are not positions of the joint.
     """
-    joint, names = new.joint, new.joint.position_names(new.name)
+    joint = new.joint
     if start is None:
         return np.array(joint.neutral)
     if isinstance(start, bool | np.bool_):
         raise ShapeError(f"start must be positions of the new joint, or a mapping from position to number; got {start}")
     if isinstance(start, Mapping):
+        names = joint.position_names(new.name)
         unknown = [name for name in start if name not in names]
         if unknown:
             raise UnknownNameError.of(unknown[0], names, "position of the new joint")
@@ -485,26 +434,28 @@ def joint_of(link: str | Handle, joint: Joint | None) -> dict[str, Joint]:
     return {joint.name or name: joint} if isinstance(joint, Joint) else {}
 
 
-def _anew(tree: Robot, state: State, link: str, q: ArrayLike) -> State:
-    """The state of a changed tree in which the joint of a link starts at positions q with zero rates."""
-    at = tree.topology.attachments[link]
-    positions = dict(zip(at.joint.position_names(at.name), np.array(q).tolist(), strict=True))
-    return state.onto(tree, positions, dict.fromkeys(at.coordinates, 0.0))[0]
+def _relative(tree: Robot, state: State, link: str, to: str) -> tuple[Array, Array]:
+    """The pose of a link in another one, (4, 4), and its twist relative to that one, (6,), in its own frame."""
+    T, V = law.pose_in(tree, link, to, state.q), tree.link_twist(link, state.q, state.qd, "body")
+    return T, V - screw.twist_in(T, tree.link_twist(to, state.q, state.qd, "body"))
 
 
-def struck(tree: Robot, state: State, root: str, slip: Array, former: float) -> ImpactEvent:
-    """The impact in which a subtree stops to slip.
+def _exchanged(tree: Robot, state: State, link: str, topology: Topology, q: Array, slip: Array) -> ImpactEvent:
+    """The impact in which a link gets the joint of another structure, which starts at positions q with zero rates.
 
-    ``state`` is that of the changed tree in which its joint is at rest; ``slip`` is the twist of the root just before
-    minus that in this state, in the root's frame, (6,); ``former`` is the energy of the motor of the former joint, J,
-    which leaves with it.
+    ``slip`` is the twist of the link just before, in its own frame, minus that which the joint then allows, (6,). The
+    motor of the former joint leaves with its energy.
     """
-    impact = law.struck(tree, state.q, state.qd, root, slip)
+    former, at = law.motor_energy(tree, state.q, state.qd, link), topology.attachments[link]
+    tree.topology = topology
+    positions = dict(zip(at.joint.position_names(at.name), q.tolist(), strict=True))
+    after, _ = state.onto(tree, positions, dict.fromkeys(at.coordinates, 0.0))
+    impact = law.struck(tree, after.q, after.qd, link, slip)
     return ImpactEvent(
-        state=State.of(tree, state.q, state.qd + impact.rates),
-        link=root,
+        state=State.of(tree, after.q, after.qd + impact.rates),
+        link=link,
         energy_lost=impact.energy_lost,
-        kinetic_energy_brought=law.motor_energy(tree, state.q, state.qd, root, slip) - former,
+        kinetic_energy_brought=law.motor_energy(tree, after.q, after.qd, link, slip) - former,
         impulse=impact.wrench,
     )
 
@@ -515,12 +466,9 @@ def rehung(tree: Robot, state: State, root: str, link: str, topology: Topology) 
     All links keep their poses and twists; the state of the changed tree.
     """
     at, path = topology.attachments[link], tree.path(link)
-    carrier = at.parent or tree.base
-    T = screw.inverse(tree.forward_kinematics(carrier, state.q)) @ tree.forward_kinematics(link, state.q)
-    twist, of_carrier = (tree.jacobian(name, state.q, "body") @ state.qd for name in (link, carrier))
+    T, V = _relative(tree, state, link, at.parent or tree.base)
     start, _ = positions_near(at.joint, screw.inverse(at.home) @ T)
-    slip = twist - screw.twist_in(T, of_carrier)
-    motions = {at.name: (start, np.linalg.lstsq(screws_at(at.joint, start), slip)[0])}
+    motions = {at.name: (start, np.linalg.lstsq(screws_at(at.joint, start), V)[0])}
     for one in (tree.topology.attachments[name] for name in path[path.index(root) + 1 :]):
         q = np.array([state[name] for name in one.joint.position_names(one.name)])
         qd = np.array([state.velocity(name) for name in one.coordinates])

@@ -36,8 +36,6 @@ from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw
 
-__all__ = ["FreeBody", "Grasp", "GraspEvent", "Release", "ReleaseEvent", "brings_its_motion", "grasp", "release"]
-
 # Distance beyond a limit, rad or m, that counts as rounding of an equilibrium.
 _ROUNDING = 1e-9
 
@@ -153,7 +151,7 @@ class Grasp(Scheduled[GraspEvent]):
         given, pose, twist, inner, start = self.body, self.pose, self.twist, self.body_state, self.start
         body = given.tree if isinstance(given, FreeBody) else given
         if isinstance(given, FreeBody):
-            _refuse("a FreeBody has", self._known())
+            self._refuse("a FreeBody has")
             pose, twist, inner = given.pose, given.twist, given.state
         if not isinstance(body, Body):
             raise TopologyError(
@@ -202,10 +200,8 @@ class Grasp(Scheduled[GraspEvent]):
 
     def _again(self, tree: Robot, state: State, root: str) -> GraspEvent:
         """The grasp of a link of the tree, which is a hand-over."""
-        _refuse(
-            f"{root!r} is a link of the tree, which has",
-            self._known() | {"name": self.name, "prefix": self.prefix or None, "shape": self.shape},
-        )
+        more = {"name": self.name, "prefix": self.prefix or None, "shape": self.shape}
+        self._refuse(f"{root!r} is a link of the tree, which has", **more)
         if isinstance(self.start, str):
             raise ShapeError(
                 f"{root!r} stays where it is, so start must be positions of the new joint; got {self.start!r}"
@@ -216,9 +212,12 @@ class Grasp(Scheduled[GraspEvent]):
         handle = Handle(root, tree.topology.attachments[root].serial)
         return GraspEvent(**vars(moved), handle=handle, _payload=before)
 
-    def _known(self) -> dict[str, object]:
-        """What some payloads bring themselves."""
-        return {"twist": self.twist, "pose": self.pose, "body_state": self.body_state}
+    def _refuse(self, what: str, **more: object) -> None:
+        """Raise ShapeError if something is given that the payload brings itself."""
+        known = {"twist": self.twist, "pose": self.pose, "body_state": self.body_state} | more
+        given = [f"{name}=" for name, value in known.items() if value is not None]
+        if given:
+            raise ShapeError(f"{what} its own {', '.join(x[:-1] for x in given)}; leave out {', '.join(given)}")
 
     def restructure(self, tree: Robot) -> None:
         """As :meth:`KinematicTree.attach`, or :meth:`~KinematicTree.move` for a link of the tree."""
@@ -356,14 +355,7 @@ class ReleaseEvent(Change):
 class Release(Scheduled[ReleaseEvent]):
     """A release at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
 
-    Parameters
-    ----------
-    what : str or Handle
-        The link to be detached.
-    into_world : bool
-        Keep it in the tree as a free body, as for :meth:`KinematicTree.release`.
-    time, when
-        As for :class:`Grasp`, with the same errors.
+    Parameters as for :meth:`KinematicTree.release`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
     """
 
     verb = "release"
@@ -509,13 +501,6 @@ def _freed(tree: Robot, state: State, root: str, topology: Topology) -> FreeBody
 def brings_its_motion(body: object) -> bool:
     """Whether a payload has a pose and a twist: a FreeBody, or a link of the tree by its handle or name."""
     return isinstance(body, FreeBody | Handle | str)
-
-
-def _refuse(what: str, known: Mapping[str, object]) -> None:
-    """Raise ShapeError if something is given that is known."""
-    given = [f"{name}=" for name, value in known.items() if value is not None]
-    if given:
-        raise ShapeError(f"{what} its own {', '.join(x[:-1] for x in given)}; leave out {', '.join(given)}")
 
 
 def payload_twist(twist: Twist | None, co_moving: Array) -> Array:

@@ -89,7 +89,10 @@ class Factors:
 
     def least_multipliers(self, z: Array) -> Array:
         """Of all :meth:`multipliers` those of least λᵀλ, (m,), in one state."""
-        given, nothing = self.multipliers(z), self.undetermined()
+        given = self.multipliers(z)
+        if self.rank() == len(given):
+            return given
+        nothing = self.undetermined()
         return np.asarray(given - nothing @ (nothing.T @ given))
 
     def motions(self) -> Array:
@@ -136,10 +139,14 @@ class Closure:
         at = {name: k for k, name in enumerate(model.placements)}
         self._links = np.array([at[loop.link] for loop in self.loops], dtype=np.intp)
         self._others = np.array([at[loop.to] for loop in self.loops], dtype=np.intp)
-        self._inward = np.array([inverse(_numbers(loop.home, loop)) for loop in self.loops]).reshape(-1, 4, 4)
         self._screws = [_numbers(loop.joint.screws, loop) for loop in self.loops]
         self._spans = np.array([_span(loop.joint) for loop in self.loops]).reshape(-1, 6, 6)
         self.wrenches = [_numbers(loop.wrenches, loop) for loop in self.loops]
+
+    @functools.cached_property
+    def _inward(self) -> Array:
+        """home⁻¹ of every loop, (loops, 4, 4)."""
+        return np.array([inverse(_numbers(loop.home, loop)) for loop in self.loops]).reshape(-1, 4, 4)
 
     def own(self) -> Iterator[tuple[Loop, Array, slice]]:
         """Each loop with its N and its rows of J_c."""

@@ -354,8 +354,9 @@ class Model:
         rows = []
         for loop in self.topology.loops.values():
             at, to = self.placements[loop.link], self.placements[loop.to]
-            on_row = screw.Ad(screw.inverse(screw.pose(np.reshape(at.pose.R, (3, 3)), at.pose.p))).T
-            for wrench in (on_row @ loop.wrenches).T:
+            R, (n, f) = np.reshape(at.pose.R, (3, 3)), loop.wrenches.reshape(2, 3, -1)
+            force = R @ f
+            for wrench in np.concatenate([R @ n + screw.skew_of(np.array(at.pose.p)) @ force, force]).T:
                 place = [self.index[at.coordinate], self.index[to.coordinate], *expressions.tidied(wrench)]
                 rows.append([*place, *[0.0] * (PLACE - len(place))])
         return rows

@@ -235,7 +235,7 @@ def _controller(
     stiffness, damping = (
         _if_given(fields, what, lambda x: _gains(x, own, active, present), {}) for what in ("stiffness", "damping")
     )
-    for name in target.keys() & brought.keys() - stiffness.keys():
+    for name in [name for name in brought if name in target and name not in stiffness]:
         fields["target"].wrong(f"joint {name!r} has no stiffness", "give stiffness as a table that names it")
     compensate = _if_given(fields, "gravity_compensation", Entry.flag, True)
     if len(given.problems) > before:
@@ -276,18 +276,6 @@ def _gain(given: Entry) -> float:
 
 # The schedule: changes of the robot at times, or as a number passes a value
 
-# The numbers of bodies; those of solids are arguments of functions of their names.
-_SIZES: dict[str, Callable[[Entry], Any]] = {
-    "box": lambda given: given.numbers(3),
-    "sphere": lambda given: given.number(what="a radius in metres"),
-    "cylinder": lambda given: given.numbers(2),
-    "tensor": lambda given: given.numbers(6),
-}
-_BODY: dict[str, Callable[[Entry], Any]] = {
-    "mass": lambda given: given.number(what="a number of kilograms"),
-    "com": lambda given: given.numbers(3),
-    **_SIZES,
-}
 # What a grasp must say, because the payload of a file brings neither.
 _NEEDED = {"grasp": ("name", "twist")}
 
@@ -341,7 +329,7 @@ def _schedule(given: Entry, present: _Present, duration: float | None, beside: B
 
     def payload(given: Entry) -> Any:
         if isinstance(given.value, dict) and given.value.keys().isdisjoint(("effective", "format", "name")):
-            return _body(given)
+            return _called(given, _body)
         return named_robot(given, beside) if isinstance(given.value, str) else of_records["payload"](given)
 
     of_records = readers(KinematicTree)
@@ -384,25 +372,20 @@ def _event(given: Entry, present: _Present, read: Readers) -> Scheduled[Any] | N
     return None
 
 
-def _body(given: Entry) -> Link | None:
+def _body(
+    mass: Any, com: Any = (0.0, 0.0, 0.0), box: Any = None, sphere: Any = None, cylinder: Any = None, tensor: Any = None
+) -> Link:
     """A link of any name, whose inertia is also its shape if it is that of a solid."""
-    values = {what: _BODY[what](entry) for what, entry in given.table(("mass",), ("com", *_SIZES)).items()}
-    found = [what for what in _SIZES if what in values]
+    sizes = {"box": [box], "sphere": [sphere], "cylinder": cylinder or [None], "tensor": tensor or [None]}
+    found = [kind for kind, size in sizes.items() if size != [None]]
     if len(found) > 1:
-        return given.wrong(f"{' and '.join(found)} are given", "keep one")
-    if "mass" not in values or None in values.values():
-        return None
-    kind = found[0] if found else "tensor"
-    mass, com, size = values["mass"], values.get("com", [0.0, 0.0, 0.0]), values.get(kind, [0.0] * 6)
-    shapes: list[Shape] = []
-    if kind == "tensor":
-        xx, xy, xz, yy, yz, zz = size
-        inertia = given.made(Inertia, mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    else:
-        sizes = size if kind == "cylinder" else [size]
-        inertia = given.made(getattr(Inertia, kind), mass, *sizes, com=com)
-        shapes += [] if inertia is None else [getattr(Shape, kind)(*sizes, pose=com)]
-    return None if inertia is None else Link("payload", inertia, tuple(shapes))
+        raise ScrewdynError(f"{' and '.join(found)} are given; keep one")
+    if not found or found == ["tensor"]:
+        xx, xy, xz, yy, yz, zz = tensor or [0.0] * 6
+        return Link("payload", Inertia(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    (kind,) = found
+    inertia = getattr(Inertia, kind)(mass, *sizes[kind], com=com)
+    return Link("payload", inertia, (getattr(Shape, kind)(*sizes[kind], pose=com),))
 
 
 def _inertia(given: Entry) -> Inertia | None:
@@ -410,7 +393,7 @@ def _inertia(given: Entry) -> Inertia | None:
     if isinstance(given.value, dict) and "effective" in given.value:
         record: Inertia | None = read_part(Inertia, given)
         return record
-    body = _body(given)
+    body = _called(given, _body)
     return None if body is None else body.inertia
 
 
@@ -442,7 +425,7 @@ def _axis(given: Entry) -> Any:
     return given.numbers(3)
 
 
-# Arguments of joints and of what they contain that are not one number.
+# Arguments of joints and of what they contain, and of bodies, that are not one number.
 _READ: dict[str, Callable[[Entry], Any]] = {
     "axis": _axis,
     "axis1": _axis,
@@ -453,6 +436,9 @@ _READ: dict[str, Callable[[Entry], Any]] = {
     "name": Entry.text,
     "rotor": lambda given: _called(given, Rotor),
     "com": lambda given: given.numbers(3),
+    "box": lambda given: given.numbers(3),
+    "cylinder": lambda given: given.numbers(2),
+    "tensor": lambda given: given.numbers(6),
     "carrier": Entry.text,
     "mimic": lambda given: _called(given, Mimic),
     "joint": Entry.text,

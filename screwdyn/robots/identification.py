@@ -235,23 +235,16 @@ class ParameterEstimate:
             warnings.warn(problem, ScrewdynWarning, stacklevel=3)
 
 
-def _facts(
-    found: Fit, residual: Array, names: tuple[str, ...], tree: KinematicTree
-) -> tuple[Array, Array, Array, float, tuple[str, ...], tuple[str, ...]]:
-    """The attributes of an estimate that follow its values, with the names that undetermined combinations have."""
-    undetermined = tuple(_combination(direction, names) for direction in found.undetermined)
-    return found.covariance, found.noise, residual, found.condition, undetermined, tree.coordinates
-
-
-def _combination(coefficients: Array, names: tuple[str, ...]) -> str:
-    """A sum of numbers as text, such as "link1.Izz + 0.25 link2.m"."""
-    text = ""
-    for c, name in zip(coefficients.tolist(), names, strict=True):
-        if c:
+def _combinations(rows: Array, names: Sequence[str]) -> tuple[str, ...]:
+    """Sums of numbers as texts, such as "link1.Izz + 0.25 link2.m"."""
+    texts = []
+    for row in rows.tolist():
+        text = ""
+        for c, name in ((c, name) for c, name in zip(row, names, strict=True) if c):
             sign = ("-" if c < 0 else "") if not text else " - " if c < 0 else " + "
-            size = "" if abs(abs(c) - 1.0) < 1e-6 else f"{abs(c):.4g} "
-            text += f"{sign}{size}{name}"
-    return text
+            text += f"{sign}{'' if abs(abs(c) - 1.0) < 1e-6 else f'{abs(c):.4g} '}{name}"
+        texts.append(text)
+    return tuple(texts)
 
 
 _COM = ("cx", "cy", "cz")
@@ -400,8 +393,9 @@ def identify(
     x, adjusted = found.x, not is_consistent(found.x[:10])
     if adjusted:
         x = _nearest_body(columns / found.noise[:, None], rest / found.noise, x)
-    facts = _facts(found, rest - columns @ x, names, tree)
-    identified = Identified(names, units, x, *facts, link, Inertia.from_parameters(x[:10]), adjusted)
+    body = Inertia.from_parameters(x[:10])
+    facts = found.covariance, found.noise, rest - columns @ x, found.condition, _combinations(found.undetermined, names)
+    identified = Identified(names, units, x, *facts, tree.coordinates, link, body, adjusted)
     identified.warn()
     return identified
 
@@ -481,7 +475,8 @@ class BaseParameters:
         rest = motion.rest(tau, self.friction, columns[..., : len(inertial)] @ inertial)
         columns = columns[..., self.kept]
         found = fit(columns, rest, motion.deviations(noise), self.values)
-        facts = _facts(found, rest - columns @ found.x, tuple(f"({x})" for x in self.names), self.tree)
+        open_ = _combinations(found.undetermined, [f"({x})" for x in self.names])
+        facts = found.covariance, found.noise, rest - columns @ found.x, found.condition, open_, self.tree.coordinates
         estimate = ParameterEstimate(self.names, self.units, found.x, *facts)
         estimate.warn()
         return estimate
@@ -561,10 +556,10 @@ def base_parameters(
     sequence = np.argsort(order[first])
     matrix, kept = matrix[sequence], order[first][sequence]
     scaled = columns[:, kept] / np.linalg.norm(columns[:, kept], axis=0)
-    texts = []
+    texts: list[str] = []
     for row, k in zip(matrix, kept, strict=True):
         ordered = [k, *np.delete(np.arange(len(row)), k)]
-        texts.append(_combination(row[ordered], tuple(names[j] for j in ordered)))
+        texts += _combinations(row[None, ordered], [names[j] for j in ordered])
     condition = float(np.linalg.cond(scaled))
     return BaseParameters(tree, friction, tuple(texts), tuple(units[k] for k in kept), matrix, kept, condition)
 

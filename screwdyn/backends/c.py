@@ -37,11 +37,7 @@ _SIGNS = {
 
 
 def identifiers(names: Sequence[str], taken: Collection[str] = ()) -> list[str]:
-    """A C identifier for each name, with Greek letters spelled out.
-
-    Characters other than letters, digits and underscores become underscores. If two identifiers would be equal, or one
-    is a keyword of C or C++ or in ``taken``, an underscore and a number are appended.
-    """
+    """A C identifier for each name; equal ones, keywords of C or C++ and those in ``taken`` get a number."""
     plain = [identifier(name) for name in names]
     used, found = {*_RESERVED, *taken, *plain}, []
     for i, name in enumerate(plain):

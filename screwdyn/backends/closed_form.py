@@ -57,8 +57,7 @@ LatexPrinter.set_global_settings(symbol_names=_WRITTEN)
 def symbol(group: str, name: str) -> sympy.Symbol:
     """The real symbol of a position ("q"), or of the rate, acceleration or torque of a freedom ("qd", "qdd", "tau").
 
-    For a joint "elbow" of one freedom: elbow, elbow_dot, elbow_ddot, elbow_tau. For the freedom "hip[wx]" of a
-    joint of several freedoms, which is a rate: hip_wx, hip_wx_dot, hip_wx_tau; for its position "hip[x]": hip_x.
+    A joint "elbow" has elbow, elbow_dot, elbow_ddot, elbow_tau; a freedom "hip[wx]" has hip_wx, hip_wx_dot, hip_wx_tau.
     """
     several = (_POSITION if group == "q" else _FREEDOM).fullmatch(name)
     ending = _ENDINGS[group]
@@ -105,10 +104,7 @@ class Derivation:
         return found
 
     def matrix(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
-        """Outputs as a matrix of expressions, shortened if it has few terms; equal outputs return the same object.
-
-        A vector becomes a column, a number a 1x1 matrix; the matrices of a stack are placed below each other.
-        """
+        """Outputs as a matrix of expressions, shortened if it has few terms; equal outputs return the same object."""
         return self.once(("matrix", _key_of(outputs)), lambda: self._written(outputs))
 
     def _written(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
@@ -146,11 +142,7 @@ class Derivation:
     def shared(
         self, outputs: Sequence[Scalars], taken: Iterable[sympy.Symbol]
     ) -> tuple[Intermediates, list[sympy.ImmutableDenseMatrix]]:
-        """Outputs as matrices over intermediates: a symbol for every operation that is used more than once.
-
-        The names of intermediates are x0, x1, …, without the names of the symbols in ``taken``. The returned lists are
-        copies.
-        """
+        """Outputs as matrices over intermediates x0, x1, … that are not ``taken``: operations used more than once."""
         known = frozenset(x.name for x in taken)
 
         def made() -> tuple[Intermediates, list[sympy.ImmutableDenseMatrix]]:
@@ -287,11 +279,7 @@ def _factors(term: Expr) -> set[Expr]:
 
 
 def _waves(expression: Expr) -> Expr:
-    """An expression with products of sines and cosines replaced by sines and cosines of sums of angles.
-
-    cos α cos β = ½ (cos(α+β) + cos(α−β)), and likewise for sines and for more factors. The expression itself if the
-    result has more terms.
-    """
+    """An expression with products of sines and cosines as those of sums of angles, unless it has more terms then."""
     terms = sympy.Add.make_args(expression)
     sums: dict[tuple[Expr, bool, Angle], Expr] = {}
     for term in terms:
@@ -343,10 +331,7 @@ def member_names(symbols: Iterable[sympy.Symbol], taken: Collection[str] = ()) -
 def computed(
     expressions: Iterable[sympy.Expr], members: Mapping[sympy.Symbol, str], struct: str
 ) -> tuple[list[str], dict[sympy.Expr, str]]:
-    """C text of some expressions: statements for their common subexpressions, and the text of each expression.
-
-    ``members`` are the names of the struct members for all symbols. ScrewdynError for a function that C does not have.
-    """
+    """C statements for common subexpressions, and the text of each expression; ScrewdynError if C has no function."""
     wanted = list(expressions)
     shared, reduced = sympy.cse(wanted, symbols=sympy.numbered_symbols("c", cls=sympy.Dummy))
     names: dict[Any, str] = {symbol: f"{struct}->{name}" for symbol, name in members.items()}

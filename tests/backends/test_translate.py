@@ -80,7 +80,7 @@ REFUSED = {
     "return max(x, x, x)": "3 values for 2",
     "return abs(x=x)": "a call of something unknown, or with keywords or stars",
     "return f(x, n, a, v)": "f calls itself",
-    "return v.w": "an attribute of a Numbers3",
+    "return v.w": "an attribute w of a Numbers3",
     "return y": "y has no value yet",
     "return 'abc'": "the constant 'abc'",
     "return": "a return without a value",

@@ -162,10 +162,7 @@ def _or_status(call: str) -> list[str]:
 
 
 def write_kernel(to: Any, name: str) -> str:
-    """The C text of a kernel, and of the function of a context that gives the size of its scratch space in bytes.
-
-    Kernels refuse states, and in the end results, that are not finite.
-    """
+    """The C text of a kernel, and of the function that gives the size of its scratch space in bytes."""
     k, c = _Kernel(to, name), _CONTEXT
     entry, coupled = k.entry, k.coupled
     k.array("table", c.Table, ["n + 1", str(COLUMNS)])

@@ -13,6 +13,7 @@ import math
 import sys
 import textwrap
 import typing
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -49,12 +50,6 @@ class DialectError(Exception):
     """Source that the translator does not know."""
 
 
-class Reals(NamedTuple):
-    """A tuple of n reals."""
-
-    n: int
-
-
 class CArray(NamedTuple):
     """A pointer and a shape."""
 
@@ -63,13 +58,18 @@ class CArray(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A named tuple, or a tuple with other members than reals."""
+    """A named tuple, or a tuple: its name in C, and what is written after the point with the kinds of all."""
 
     name: str
     members: tuple[tuple[str, Any], ...]
 
 
-CType = str | Reals | CArray | Record
+def Reals(n: int) -> Record:
+    """A tuple of n reals."""
+    return Record(f"Numbers{n}", tuple((f"x{k}", "real") for k in range(n)))
+
+
+CType = str | CArray | Record
 Translated = tuple[str, CType]
 _A = TypeVar("_A")
 _B = TypeVar("_B")
@@ -79,21 +79,19 @@ def _name(kind: CType) -> str:
     """The name of a type in C."""
     if isinstance(kind, CArray):
         return f"{'Array' if kind.of == 'real' else 'Integers'}{kind.axes}"
-    return f"Numbers{kind.n}" if isinstance(kind, Reals) else kind.name if isinstance(kind, Record) else kind
+    return kind.name if isinstance(kind, Record) else kind
 
 
-def _members(kind: Reals | Record) -> Sequence[tuple[str, CType]]:
-    """What is written after the point, and its kind."""
-    return [(f"x{k}", "real") for k in range(kind.n)] if isinstance(kind, Reals) else kind.members
-
-
-def _fields(kind: Reals | CArray | Record) -> str:
+def _fields(kind: CArray | Record) -> str:
     """The declarations in a struct."""
     if isinstance(kind, CArray):
         return f"{kind.of} *data; integer shape[{kind.axes}];"
-    if isinstance(kind, Reals):
-        return f"real {', '.join(name for name, _ in _members(kind))};"
     return " ".join(f"{_name(member)} {field};" for field, member in kind.members)
+
+
+def _is_plain(kind: CType) -> bool:
+    """Whether a value is a tuple of reals."""
+    return isinstance(kind, Record) and kind == Reals(len(kind.members))
 
 
 def _joined(a: CType, b: CType) -> CType:
@@ -123,7 +121,7 @@ def _numbers_in(text: str, kind: CType) -> list[tuple[str, CType]]:
     """The numbers of a value, in order, and their kinds."""
     if isinstance(kind, str | CArray):
         return [(text, kind)]
-    return [x for member, of in _members(kind) for x in _numbers_in(f"{text}.{member}", of)]
+    return [x for member, of in kind.members for x in _numbers_in(f"{text}.{member}", of)]
 
 
 class Translator:
@@ -134,7 +132,7 @@ class Translator:
         self._types: dict[Any, str] = {}
         self._constants: dict[str, tuple[str, str]] = {}
         self._made: dict[Any, Translated] = {}
-        self._names: set[str] = set()
+        self._names: Counter[str] = Counter()
 
     def text(self) -> str:
         """The definitions of types, constants and functions."""
@@ -151,7 +149,9 @@ class Translator:
             (lines, first), where = inspect.getsourcelines(f), inspect.getsourcefile(f)
             tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
             assert isinstance(tree, ast.FunctionDef)
-            name = self._unused(f"{f.__module__.split('.')[-1]}_{f.__name__}")
+            name = f"{f.__module__.split('.')[-1]}_{f.__name__}"
+            self._names[name] += 1
+            name += f"_{self._names[name]}" if self._names[name] > 1 else ""
             body = _Body(self, f.__globals__, tree, kinds, lambda node: f"{where}, line {first + node.lineno - 1}")
             if body.result != "void" and not _returns(tree.body):
                 raise DialectError(f"{where}, line {first}: {f.__name__}: a result on some paths only")
@@ -231,7 +231,7 @@ class Translator:
         """The name of a function that does the same with every number of a value; see ``_OF_EACH``."""
         function, K, (_, given, line) = f"{name}_{_name(kind)}", _name(kind), _OF_EACH[name]
         if function not in self._names:
-            self._names.add(function)
+            self._names[function] = 1
             self.declared(CArray("real", 2))
             lines = [] if "{kind} x" in given else [f"    {K} x;"]
             for k, (x, of) in enumerate(_numbers_in("", kind)):
@@ -242,13 +242,6 @@ class Translator:
             head = f"static ALWAYS {result} {function}({given.format(kind=K)})"
             self.functions.append("\n".join([head, "{", *lines, "}"]))
         return function
-
-    def _unused(self, name: str) -> str:
-        k = 1
-        while (found := name if k == 1 else f"{name}_{k}") in self._names:
-            k += 1
-        self._names.add(found)
-        return found
 
 
 class _Body:
@@ -374,11 +367,7 @@ class _Body:
 
     def _assign(self, target: ast.expr, value: ast.expr, depth: int) -> None:
         if not (isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)):
-            text, kind = self.of(value)
-            if not (isinstance(target, ast.Name) and target.id not in self._read):
-                self._store(target, text, kind, depth)
-            elif any(isinstance(n, ast.Call) for n in ast.walk(value)):
-                self._do(depth, f"{text};")
+            self._store(target, *self.of(value), depth)
             return
         pairs = _paired(target.elts, value.elts)
         written: set[str] = set()
@@ -404,10 +393,10 @@ class _Body:
 
     def _store(self, target: ast.expr, text: str, kind: CType, depth: int) -> None:
         if isinstance(target, ast.Tuple):
-            if not isinstance(kind, Reals | Record):
+            if not isinstance(kind, Record):
                 raise DialectError(f"a {_name(kind)} is unpacked")
             whole = text if text.isidentifier() else self._temporary(text, kind, depth)
-            for t, (member, of) in _paired(target.elts, _members(kind)):
+            for t, (member, of) in _paired(target.elts, kind.members):
                 if not (isinstance(t, ast.Name) and t.id not in self._read):
                     self._store(t, f"{whole}.{member}", of, depth)
         elif isinstance(target, ast.Name):
@@ -478,11 +467,9 @@ class _Body:
         if inspect.ismodule(self.meaning(node.value)):
             return self.to.constant(node.attr, self.meaning(node))
         text, kind = self.of(node.value)
-        if not isinstance(kind, Record):
-            raise DialectError(f"an attribute of a {_name(kind)}")
-        members = dict(kind.members)
+        members = dict(kind.members) if isinstance(kind, Record) and not _is_plain(kind) else {}
         if node.attr not in members:
-            raise DialectError(f"{kind.name} has no {node.attr}")
+            raise DialectError(f"an attribute {node.attr} of a {_name(kind)}")
         return f"{text}.{node.attr}", members[node.attr]
 
     def _of_Subscript(self, node: ast.Subscript) -> Translated:
@@ -493,7 +480,7 @@ class _Body:
         if any(isinstance(x, ast.UnaryOp) for x in at):
             raise DialectError("a negative index")
         places = [self.grouped(x, _UNARY) for x in at]
-        if isinstance(kind, Reals):
+        if _is_plain(kind):
             if isinstance(at[0], ast.Constant):
                 return f"{text}.x{at[0].value!r}", "real"
             return f"((const real *)&{text})[{places[0]}]", "real"
@@ -511,8 +498,8 @@ class _Body:
     def _of_Tuple(self, node: ast.Tuple) -> Translated:
         parts = [self.of(x) for x in node.elts]
         kind = self.to.tuple_kind([kind for _, kind in parts])
-        if isinstance(kind, Record):
-            return f"MAKE({kind.name}){{{', '.join(text for text, _ in parts)}}}", kind
+        if not _is_plain(kind):
+            return f"MAKE({_name(kind)}){{{', '.join(text for text, _ in parts)}}}", kind
         texts, _ = self._operands(*((x, _CHOICE) for x in node.elts), real=True)
         return f"MAKE({_name(kind)}){{{', '.join(texts)}}}", kind
 
@@ -559,8 +546,12 @@ class _Body:
             return f"MAKE({kind.name}){{{', '.join(texts)}}}", kind
         if not inspect.isfunction(found):
             raise DialectError(f"a call of {found!r}")
-        name, kind = self.to.function(found, tuple(kind for _, kind in parts))
-        return f"{name}({', '.join(text for text, _ in parts)})", kind
+        return self.called(found, parts)
+
+    def called(self, f: Any, given: Sequence[Translated]) -> Translated:
+        """A call of a function of the dialect."""
+        name, kind = self.to.function(f, tuple(kind for _, kind in given))
+        return f"{name}({', '.join(text for text, _ in given)})", kind
 
 
 def _returns(body: Sequence[ast.stmt]) -> bool:
@@ -597,11 +588,6 @@ def _sincos(x: float) -> tuple[float, float]:
     if x == 0.0:
         return x, 1.0
     return math.sin(x), math.cos(x)
-
-
-def _sincos_call(body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
-    name, kind = body.to.function(_sincos, ("real",))
-    return f"{name}({body.of(nodes[0])[0]})", kind
 
 
 def weld(given: CArray, found: CArray) -> None:
@@ -658,7 +644,7 @@ _KNOWN: dict[Any, Callable[["_Body", Sequence[ast.expr]], Translated]] = {
     math.sqrt: partial(_in_c, "root({0})", "real"),
     math.sin: partial(_in_c, "sine({0})", "real"),
     math.cos: partial(_in_c, "cosine({0})", "real"),
-    link_steps.sincos: _sincos_call,
+    link_steps.sincos: lambda body, nodes: body.called(_sincos, [body.of(node) for node in nodes]),
     link_steps.exceeds: partial(_in_c, "({0} > {1})", "bool"),
     link_steps.square_root: partial(_in_c, "root({0})", "real"),
     **{f: partial(_of_each, f.__name__) for f in (table.load, table.store, table.add_to)},

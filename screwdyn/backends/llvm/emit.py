@@ -6,6 +6,7 @@ one state in each lane, or for many steps of an integrator with one state in eac
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import accumulate, chain
 from typing import Any
 
@@ -234,7 +235,7 @@ def single(plan: Plan, width: int) -> str:
     inputs = {group: f"%x{i}" for i, group in enumerate(plan.groups)}
     for k, name in enumerate([*inputs.values(), *(f"%y{i}" for i in range(len(plan.outputs)))]):
         code.do(f"{name} = load ptr, ptr {code.at('%arrays', k, 'ptr')}, align 8")
-    any_problem, problems = "false", []
+    problems = ["false"]
     # Arrays of one length are checked together.
     for n in sorted(set(plan.groups.values()) - {0}):
         whole = f"<{n} x double>"
@@ -270,9 +271,8 @@ def single(plan: Plan, width: int) -> str:
     for array, entries in enumerate(plan.outputs):
         if plan.sparse[array]:
             code.do(f"call void @llvm.memset.p0.i64(ptr align 8 %y{array}, i8 0, i64 {8 * len(entries)}, i1 false)")
-    for problem in problems + _Writer(plan, code, load, turn, store).write():
-        any_problem = code.let(f"or i1 {any_problem}, {problem}")
-    code.do(f"ret i64 {code.let(f'zext i1 {any_problem} to i64')}")
+    problems += _Writer(plan, code, load, turn, store).write()
+    code.do(f"ret i64 {code.let(f'zext i1 {_any(code, problems)} to i64')}")
     # The compiler may assume that arrays do not overlap.
     head = f"i64 @{SINGLE}(ptr noalias %parameters, ptr noalias %arrays)"
     return code.function(head, "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
@@ -345,11 +345,7 @@ def batch(plan: Plan, width: int) -> str:
     for group, n in plan.groups.items():
         for k in range(n):
             load(group, k)  # to check those that are not used, too
-    last = _too_large(code, total)
-    wrong = "%wrong"
-    for problem in problems:
-        wrong = code.let(f"or {mask} {wrong}, {problem}")
-    code.do(f"%now = or {mask} {wrong}, {last}")
+    code.do(f"%now = or {mask} {_any(code, ['%wrong', *problems])}, {_too_large(code, total)}")
     code.do(f"%next = add i64 %lane, {width}")
     code.do("%more = icmp slt i64 %next, %count")
     code.do("br i1 %more, label %loop, label %end")
@@ -432,9 +428,7 @@ def steps(plan: Plan, width: int) -> str:
     total = code.constant(0.0)
     for value in after.values():
         total = _add_size(code, total, value)
-    wrong = _too_large(code, total)
-    for problem in problems:
-        wrong = code.let(f"or {mask} {wrong}, {problem}")
+    wrong = _any(code, [_too_large(code, total), *problems])
     for entry, value in after.items():
         kept = code.let(f"select {mask} {wrong}, {t} {code.constant(float('nan'))}, {t} {value}")
         code.do(f"store {t} {kept}, ptr {local(place[entry])}, align {size}")
@@ -465,6 +459,12 @@ def steps(plan: Plan, width: int) -> str:
     code.do(f"br i1 {code.let('icmp slt i64 %next, %count')}, label %lanes, label %end")
     code.label("end")
     return _over_lanes(code, f"i64 @{STEPS}(i64 %count, ptr %context, ptr %arrays)", "%failed1", PREFETCH)
+
+
+def _any(code: Code, conditions: Sequence[str]) -> str:
+    """Whether one of some conditions holds, in each lane."""
+    kind = "i1" if code.width == 1 else f"<{code.width} x i1>"
+    return reduce(lambda a, b: code.let(f"or {kind} {a}, {b}"), conditions)
 
 
 def _pairs(code: Code, arrays: int) -> list[tuple[str, str]]:

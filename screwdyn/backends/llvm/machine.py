@@ -59,10 +59,9 @@ def announce(line: str) -> None:
 
 
 def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Decorate a function that compiles: it runs in the thread, because Ctrl-C interrupts the main thread.
+    """Decorate a function that compiles: it runs in the thread, and Ctrl-C ends the call but not the compilation.
 
-    The interrupted call ends at once, and the thread completes its work. The decorated function takes ``line=``, which
-    stderr shows if its caller waits for longer than half a second.
+    The decorated function takes ``line=``, which stderr shows if its caller waits for longer than half a second.
     """
 
     @functools.wraps(function)
@@ -199,10 +198,7 @@ def object_file(text: str) -> bytes:
 
 
 class Loaded:
-    """The functions of some object files as machine code, which is freed with this object; ``nbytes`` are kept.
-
-    An engine that compiles a module keeps some megabytes of tables; one that loads an object file keeps some pages.
-    """
+    """The functions of some object files as machine code, which is freed with this object; ``nbytes`` are kept."""
 
     def __init__(self, *code: bytes) -> None:
         _emitter()
@@ -381,11 +377,7 @@ class Refused(Exception):
 
 
 def user_folder() -> Path | None:
-    """The folder ``screwdyn`` in the user's folder for caches; None if nothing is to be kept on disk.
-
-    The user's folder is the first of ``SCREWDYN_CACHE`` and ``XDG_CACHE_HOME`` that is set in the environment, or
-    ``~/.cache``. Nothing is kept if ``SCREWDYN_CACHE`` is ``off``, or if the user has no home.
-    """
+    """The folder for caches, by SCREWDYN_CACHE, XDG_CACHE_HOME or home; None if nothing is to be kept on disk."""
     chosen = os.environ.get("SCREWDYN_CACHE")
     base = os.path.expanduser(chosen or os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     return None if chosen == "off" or base.startswith("~") else Path(base, "screwdyn")

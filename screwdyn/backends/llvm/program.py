@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
 from itertools import chain, islice
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -79,15 +79,19 @@ class Interpreter:
     """A function on a tape as an array that a kernel reads; every operation has a row for its result."""
 
     def __init__(self, plan: emit.Plan) -> None:
-        groups = list(plan.groups)
+        groups, tape, bounds = list(plan.groups), plan.tape, list(zip(*plan.bounds, strict=True)) or [(), ()]
+        arrays = [
+            [x if isinstance(x, Recorded) else tape.constant(x) for x in entries]
+            for entries in (*plan.outputs, *bounds)
+        ]
         row = {at: k for k, at in enumerate(plan.known)}
-        for at in plan.tape.live(chain(*plan.outputs, *plan.bounds), row):
+        for at in tape.live(chain(*arrays), row):
             row[at] = len(row)
         start = [0.0] * len(row)
         self._inputs: list[tuple[int, int, int]] = []
         code = []
         for at, k in islice(row.items(), len(plan.known), None):
-            op, a, b = plan.tape.nodes[at]
+            op, a, b = tape.nodes[at]
             if op == "constant":
                 start[k] = a
             elif op == "input":
@@ -95,19 +99,14 @@ class Interpreter:
             else:
                 code.append((entry.OPERATIONS.index(op), k, row[a], row[a if b is None else b]))
         self._code = np.array(code, dtype=np.int64).reshape(-1, 4)
-
-        def found(entries: Sequence[Scalar]) -> tuple[npt.NDArray[np.int64], Array]:
-            """Rows of some scalars, and their signs."""
-            rows, signs = [], []
-            for x in entries:
-                rows.append(row[x.node] if isinstance(x, Recorded) else len(start))
-                signs.append(-1.0 if isinstance(x, Recorded) and x.minus else 1.0)
-                if not isinstance(x, Recorded):
-                    start.append(float(x))
-            return np.array(rows, dtype=np.int64), np.array(signs)[:, None]
-
-        self._outputs = [found(entries) for entries in plan.outputs]
-        self._bounds = found([x for x, _ in plan.bounds]), found([least for _, least in plan.bounds])
+        # Rows of the scalars in each array, and their signs.
+        *self._outputs, self._carried, self._least = (
+            (
+                np.array([row[x.node] for x in array], np.intp),
+                np.array([-1.0 if x.minus else 1.0 for x in array])[:, None],
+            )
+            for array in arrays
+        )
         self._start, self._known = np.array(start)[:, None], len(plan.known)
         self.nbytes = self._code.nbytes + self._start.nbytes
 
@@ -117,7 +116,7 @@ class Interpreter:
         lanes = min(count, _LANES)
         results = np.repeat(self._start, lanes, axis=1)
         results[: self._known] = parameters[: self._known, None]
-        (carried, a), (least, b) = self._bounds
+        (carried, a), (least, b) = self._carried, self._least
         for first in range(0, count, _LANES):
             first = min(first, count - lanes)  # the last ones overlap those before
             now = slice(first, first + lanes)
@@ -434,26 +433,15 @@ def frozen(x: Any) -> Any:
     return x.tobytes() if isinstance(x, np.ndarray) else x
 
 
-class Sized(Protocol):
-    """An object that takes memory."""
-
-    @property
-    def nbytes(self) -> int:
-        """Its memory in bytes, which may grow."""
-
-
-Made = TypeVar("Made", bound=Sized)
+Made = TypeVar("Made")
 
 
 class Kept(Generic[Made]):
-    """A cache of objects for the most recently used structures; each object serves all models of a structure.
-
-    ``most`` bytes are kept in addition to the most recently used object.
-    """
+    """A cache of objects for structures: ``most`` bytes of those most recently used, and at least the last one."""
 
     def __init__(self, make: Callable[[Structure, Any], Made], most: int) -> None:
         self._make, self._most = make, most
-        self._known: OrderedDict[Hashable, tuple[Opened, Made]] = OrderedDict()
+        self._known: OrderedDict[Hashable, tuple[Opened, Any]] = OrderedDict()
         # Several threads that ask for the same object share it; the process is not forked meanwhile.
         self._lock = threading.RLock()
         if hasattr(os, "register_at_fork"):
@@ -622,11 +610,7 @@ class StepKind(NamedTuple):
 
 
 class _Motion:
-    """A tree on a tape, with the operations that ``STEPS`` need.
-
-    ``own`` is a further tape, on which forward dynamics is recorded once, to be repeated for each state that a step
-    needs; the subject has its inputs there, and their names become inputs on ``tape``.
-    """
+    """A tree on a tape, for ``STEPS``; forward dynamics is recorded once, on ``own``, and repeated for each state."""
 
     def __init__(self, tape: Tape, own: Tape, subject: Subject, kind: StepKind) -> None:
         self._tape, self._own, self._charts, self._freedoms = tape, own, subject.chart, subject.freedoms

@@ -377,11 +377,7 @@ _ZERO, _RELATIVE = 1e-13, 1e-11
 
 
 class CountingTape(Tape):
-    """A tape on which numbers that differ by rounding are one number, so that the count is that of exact arithmetic.
-
-    Otherwise the 1e-16 that remains of a − a, and two values of one product of constants, would take operations,
-    for some values of the constants only. Results have the relative error 1e-11: for counts, not for code.
-    """
+    """A tape on which numbers that differ by rounding are one number: for counts in exact arithmetic, not for code."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -300,17 +300,6 @@ class LTDL(NamedTuple):
         return x
 
 
-def favoured(subject: Subject) -> bool:
-    """Whether forward dynamics takes less time by factors than by articulated bodies.
-
-    The time to factor M is proportional to the sum of the squares of the depths, that of articulated bodies to the
-    number of joints. With couplings only M is available.
-    """
-    rows = subject.table[:-1]
-    squares = sum(len(path_of(subject.table, k)) ** 2 for k in range(len(rows)))
-    return subject.couplings is not None or squares <= _EVEN * len({int(row[FIRST]) for row in rows})
-
-
 def factors(tape: Tape, subject: Subject) -> LTDL:
     """LTDL of M(q) for ``q`` on the tape.
 
@@ -367,10 +356,7 @@ def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
 
 
 def loop_dynamics(tape: Tape, subject: Subject) -> Scalars:
-    """Accelerations, (n,), from ``q``, ``qd`` and ``tau`` on the tape.
-
-    The tape records the assumptions that M is regular, and that no constraint follows from those before it.
-    """
+    """Accelerations, (n,), on the tape, with the assumptions that M is regular and constraints independent."""
     alone = subject._replace(table=base_parameters(subject.table), places=None)
     (bias,) = record(tape, "bias_force", alone)
     M = factors(tape, subject._replace(places=None))
@@ -450,11 +436,7 @@ def _solved(K: Scalars, b: Scalars) -> Scalars:
 def outputs(
     tape: Tape, quantity: str, subject: Subject, extra: Scalars | float = 0.0, plain: bool = False
 ) -> list[Scalars]:
-    """The results of a quantity on a tape, from base parameters if the catalogue allows it, unless ``plain``.
-
-    Forward dynamics is by LTDL factors or by articulated bodies, whichever takes less time. With places it is that of
-    closed loops, whose independent constraints are at the places.
-    """
+    """The results of a quantity in the way that takes less time; with places, forward dynamics of closed loops."""
     solves = quantity == "forward_dynamics"
     if solves and subject.places is not None and len(subject.places):
         return [loop_dynamics(tape, subject)]
@@ -464,7 +446,10 @@ def outputs(
     table = base_parameters(subject.table) if regrouped else subject.table.copy()
     table[:, MASS:PARENT] += extra
     subject = subject._replace(table=table)
-    return [forward_dynamics(tape, subject)] if solves and favoured(subject) else record(tape, quantity, subject)
+    rows = subject.table[:-1]
+    squares = sum(len(path_of(subject.table, k)) ** 2 for k in range(len(rows)))
+    few = subject.couplings is not None or squares <= _EVEN * len({int(row[FIRST]) for row in rows})
+    return [forward_dynamics(tape, subject)] if solves and few else record(tape, quantity, subject)
 
 
 # Derivatives, appended to the same tape, so that they share its operations. Every operation is differentiated by its
@@ -534,11 +519,7 @@ def gradient(tape: Tape, output: Scalar, inputs: Iterable[Hashable]) -> list[Sca
 
 
 def derivative(tape: Tape, outputs: Scalars, argument: str, subject: Subject) -> Scalars:
-    """∂outputs/∂argument, with one more axis of length n at the end.
-
-    With respect to "q" the derivatives are along the tangents dq/dt of ν = e_k (docs/mathematics.md §7 and §10).
-    Reverse mode if there are fewer outputs than freedoms, forward mode otherwise.
-    """
+    """∂outputs/∂argument, with one more axis; with respect to "q" along the tangents dq/dt of ν = e_k."""
     flat, n = outputs.ravel().tolist(), subject.nv
     directions = [_direction(tape, argument, subject, e) for e in np.eye(n).astype(object)]
     if len(flat) < n:
@@ -623,10 +604,7 @@ def mass_matrix_dot(tape: Tape, subject: Subject) -> Scalars:
 
 
 def regressor(tape: Tape, subject: Subject, bodies: Bodies) -> Scalars:
-    """Y with τ = Y π, (n, 10 · number of bodies): τ is linear in the ten inertial numbers of each body.
-
-    The rows carry these bodies only. The columns of a body on row −1, the base, are zero (docs/mathematics.md §10).
-    """
+    """Y with τ = Y π, (n, 10 · bodies), for rows that carry these bodies only; row −1 is the base (§10)."""
     names = [("body", (b, k)) for b in range(len(bodies)) for k in range(10)]
     loaded = subject.table.copy()
     loaded[:-1, MASS:PARENT] = 0.0

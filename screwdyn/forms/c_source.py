@@ -41,8 +41,8 @@ _ARGUMENTS = {
     "tau": "forces of the joints, N m or N",
 }
 _STRUCT = "values"  # the argument with the values of the robot's symbols
-# The arguments from which inputs of a tape other than the state are computed.
-_ARGUMENT_OF = {"present": "carried", "absent": "carried", "symbol": _STRUCT}
+# Inputs of a tape that are computed from bits, with their values.
+_CARRIED = {"present": "1.0 : 0.0", "absent": "0.0 : 1.0"}
 _MOST_OPTIONAL = 32  # the minimum number of bits of an unsigned long
 
 
@@ -120,34 +120,28 @@ def c_source(
         g[1] = x25;
     }
     """
-    tree = tree.copy()
+    model = tree.model
     groups = [listed(group, "a group of functions") for group in listed(functions, "functions")]
-    asked = [tuple(requested(name, tree.links) for name in group) for group in groups]
+    asked = [tuple(requested(name, tuple(model.placements)) for name in group) for group in groups]
+    given: dict[str, Any] = {}
     for group, requests in zip(groups, asked, strict=True):
         if len(set(map(_label, requests))) < len(group) or not group:
             raise ScrewdynError(f"name each function of a group once; got {group!r}")
-    if not groups:
-        raise ScrewdynError("name at least one function")
-    given: dict[str, Any] = {}
-    for group, requests in zip(groups, asked, strict=True):
         name = _name(requests)
         if name in given:
             both = f"{', '.join(given[name])!r} and {', '.join(group)!r}"
             raise ScrewdynError(f"{both} have the same name in C, {name}; name each once, or rename a link")
         given[name] = group
+    if not groups:
+        raise ScrewdynError("name at least one function")
     if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", prefix):
         raise ScrewdynError(f"a prefix must be the beginning of a C name; got {prefix!r}")
-    if not tree.nv:
+    if not model.nv:
         raise ScrewdynError("the tree has no coordinates, so there is nothing to compute; attach a link by a joint")
     for request in itertools.chain(*asked):
-        if request.entry.places == "loops" and not tree.loops:
+        if request.entry.places == "loops" and not model.topology.loops:
             raise ScrewdynError(f"the tree has no loops, so {request.entry.name} has no entries; leave it out")
-    links = listed(optional, "optional links")
-    if links:
-        check_open(tree.topology, "C source with optional links")
-    for link in links:
-        UnknownNameError.check(link, tree.links)
-    return _Source(tree, prefix, links).text(asked)
+    return _Source(model, prefix, listed(optional, "optional links")).text(asked)
 
 
 def listed(names: Any, what: str) -> tuple[Any, ...]:
@@ -171,12 +165,14 @@ def _name(group: Iterable[Request]) -> str:
 class _Source:
     """The common data of the functions of one text."""
 
-    def __init__(self, tree: Robot, prefix: str, optional: tuple[str, ...]) -> None:
-        self.tree, self.model, self.prefix, self.optional = tree, tree.model, prefix, optional
+    def __init__(self, model: Model, prefix: str, optional: tuple[str, ...]) -> None:
+        self.model, self.prefix, self.optional = model, prefix, optional
+        if optional:
+            check_open(model.topology, "C source with optional links")
         for link in optional:
-            if tree.parent(link) is None:
+            if model.placements[UnknownNameError.check(link, model.placements)].above is None:
                 raise ScrewdynError(f"{link!r} is the base, which cannot be left out")
-            check_no_rotor(tree.topology, link)
+            check_no_rotor(model.topology, link)
         if len(set(optional)) < len(optional) or len(optional) > _MOST_OPTIONAL:
             raise ScrewdynError(f"name at most {_MOST_OPTIONAL} optional links, each once; got {optional!r}")
         self.needs = self._needs({link: 1 << i for i, link in enumerate(optional)})
@@ -197,7 +193,7 @@ class _Source:
 
     def _needs(self, bit: Mapping[str, int]) -> dict[str, int]:
         """Bits that must be set for a link to be present: of the links on its path, and of a rotor's joint."""
-        topology = self.tree.topology
+        topology = self.model.topology
         driving = {rotor.link.name: link for link, at in topology.attachments.items() for rotor in at.unlocked.rotor}
         needs: dict[str, int] = {}
         for link, at in topology.attachments.items():
@@ -243,20 +239,15 @@ class _Source:
         """
         table, extra = table.copy(), np.full((len(table), PARENT - MASS), 0.0, dtype=object)
         table[:-1, ARMATURE] *= [_present(tape, needs) for needs, _ in self.row_needs]
-        for row in {self.model.index[at.coordinate] for link, at in self.model.placements.items() if self.needs[link]}:
-            table[row, MASS:PARENT] = 0.0
-            for link, at in self.model.placements.items():
-                if self.model.index[at.coordinate] == row and self.needs[link]:
-                    extra[row] += scalars(tape, at.body) * _present(tape, self.needs[link])
-                elif self.model.index[at.coordinate] == row:
-                    table[row, MASS:PARENT] += scalars(tape, at.body)
+        placements = self.model.placements.items()
+        rows = {self.model.index[at.coordinate] for link, at in placements if self.needs[link]}
+        table[[*rows], MASS:PARENT] = 0.0
+        for link, at in placements:
+            row, needs = self.model.index[at.coordinate], self.needs[link]
+            if row in rows:
+                into = extra[row] if needs else table[row, MASS:PARENT]
+                into += scalars(tape, at.body) * _present(tape, needs)
         return table, extra
-
-    def path(self, request: Request) -> list[int]:
-        """Rows of the freedoms on the path to a link, if the results of a request are over these freedoms."""
-        if request.link is None or not any("k" in result.shape for result in request.entry.given):
-            return []
-        return [self.model.coordinates.index(name) for name in self.model.path(request.link)]
 
     # The text
 
@@ -323,7 +314,7 @@ class _Source:
 
     def macros(self) -> list[tuple[str, str]]:
         upper = self.prefix.upper()
-        macros = [(f"{upper}NQ", str(self.tree.nq)), (f"{upper}NV", str(self.tree.nv))]
+        macros = [(f"{upper}NQ", str(self.model.nq)), (f"{upper}NV", str(self.model.nv))]
         macros += [(macro, f"(1ul << {i})") for i, macro in enumerate(self.bit_names())]
         if self.optional:
             macros.append((f"{upper}CARRIES_ALL", f"{hex((1 << len(self.optional)) - 1)}ul"))
@@ -364,13 +355,13 @@ class _Function:
 
     @property
     def comment(self) -> str:
-        parts = []
+        parts, model = [], self.source.model
         for request in self.group:
             names = [f"{name} ({result.unit})" for name, (of, result, _) in self.outputs.items() if of is request]
             notes = [] if request.link is None else [f"link {quoted(request.link)}"]
             notes += [f"frame {FRAMES[request.code]}"] if "frame" in request.entry.parameters else []
-            rows = self.source.path(request)
-            notes += [f"over the freedoms {', '.join(map(str, rows))}"] if rows else []
+            over = model.path(str(request.link)) if any("k" in x.shape for x in request.entry.given) else ()
+            notes += [f"over the freedoms {', '.join(str(model.coordinates.index(x)) for x in over)}"] if over else []
             what = "; ".join([ascii_text(request.entry.summary), *notes])
             parts.append(f"{', '.join(names)}: {what}.")
         given = [f"{x}: {_ARGUMENTS[x]}" for x in self.inputs]
@@ -396,19 +387,17 @@ class _Function:
         outputs = {name: y.ravel().tolist() for name, (_, _, y) in self.outputs.items()}
         live = self.tape.live(x for array in outputs.values() for x in array)
         inputs = [self.tape.nodes[at].a for at in live if self.tape.nodes[at].op == "input"]
-        lines, text = self.computed([what for kind, what in inputs if kind == "symbol"])
+        numbers = [what for kind, what in inputs if kind == "symbol"]
+        lines: list[str] = []
+        text: dict[Any, str] = {}
+        if numbers:
+            from screwdyn.backends.closed_form import computed
+
+            lines, text = computed(numbers, self.source.members, _STRUCT)
         lines += statements(self.tape, outputs, lambda name: _read(name, text))
-        read = {_ARGUMENT_OF.get(kind, kind) for kind, _ in inputs}
+        read = {"carried" if kind in _CARRIED else _STRUCT if kind == "symbol" else kind for kind, _ in inputs}
         lines += [f"(void){x};" for x in (*self.inputs, *self.source.further) if x not in read]
         return "\n".join(f"    {line}" for line in lines)
-
-    def computed(self, numbers: list[Any]) -> tuple[list[str], dict[Any, str]]:
-        """Statements for common subexpressions of the robot's numbers, and C text of each number."""
-        if not numbers:
-            return [], {}
-        from screwdyn.backends.closed_form import computed
-
-        return computed(numbers, self.source.members, _STRUCT)
 
 
 def _present(tape: Tape, needs: int) -> Any:
@@ -421,10 +410,8 @@ def _read(name: Any, numbers: Mapping[Any, str]) -> str:
     group, i = name
     if group == "symbol":
         return numbers[i]
-    if group == "present":
-        return f"(carried & {hex(i)}ul) == {hex(i)}ul ? 1.0 : 0.0"
-    if group == "absent":
-        return f"(carried & {hex(i)}ul) == {hex(i)}ul ? 0.0 : 1.0"
+    if group in _CARRIED:
+        return f"(carried & {hex(i)}ul) == {hex(i)}ul ? {_CARRIED[group]}"
     return f"{group}[{i}]"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -420,12 +419,10 @@ class _Quantity:
 
 def _method(entry: Quantity) -> Any:
     """The method of a quantity, with ``out``."""
-    out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
-    signature = entry.signature.replace(parameters=[*entry.signature.parameters.values(), out])
     one = len(entry.given) == 1
     kind, results = ("an array", "result") if one else (f"a tuple of {len(entry.given)} arrays", "results")
     takes = f"The optional ``out`` is {kind} of float64 for the {results}."
-    declared = Method(entry, "Compiled", signature, f"{entry.doc}\n\nCompiled; see :class:`Compiled`. {takes}\n")
+    declared = Method(entry, "Compiled", f"{entry.doc}\n\nCompiled; see :class:`Compiled`. {takes}\n", out=None)
     name, count, last = entry.name, len(entry.arguments), 1 + len(entry.arguments)
     framed = "frame" in entry.parameters
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import namedtuple
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -342,17 +341,12 @@ _programs = Kept(_program, MEMORY)
 def _method(entry: Quantity) -> Callable[..., Any]:
     """The method of the derivatives of a quantity."""
     names, direct = entry.arguments, not entry.parameters and len(entry.given) == 1
-    out_ = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
     kind = _RESULTS[entry.name].__name__ if entry.name in _RESULTS else "Array"
-    signature = entry.signature.replace(
-        parameters=[*entry.signature.parameters.values(), out_],
-        return_annotation=kind if len(names) == 1 else f"tuple[{kind}, ...]",
-    )
     doc = (
         f"{_listed(entry)}, of :meth:`KinematicTree.{entry.name}`.\n\n"
         "Exact derivatives (docs/mathematics.md §10). Units, errors and ``out`` as for :class:`Derivatives`."
     )
-    declared = Method(entry, "Derivatives", signature, doc)
+    declared = Method(entry, "Derivatives", doc, kind if len(names) == 1 else f"tuple[{kind}, ...]", out=None)
 
     def derivatives(self: Derivatives, *args: Any, out: Any = None, **named: Any) -> Any:
         # The other way takes ten times as long as the derivatives of gravity.

@@ -6,7 +6,6 @@ search for identities as in ``sympy.simplify``.
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
@@ -344,15 +343,12 @@ def input_names(model: Model) -> frozenset[str]:
 
 def _method(entry: Quantity) -> Callable[..., Any]:
     """The method of a quantity: its link and frame, if it has them, and ``expand``."""
-    own, kind = entry.signature.parameters, inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter("self", kind), *(own[name] for name in entry.parameters)]
-    parameters.append(inspect.Parameter("expand", kind, default=True, annotation="bool"))
     summary = entry.summary.replace("(…, ", "(").replace(", (…)", "")
     doc = (
         f"{summary}\n\n``expand`` as in :class:`Symbolic`; equations, units and errors as for "
         f":meth:`screwdyn.KinematicTree.{entry.name}`."
     )
-    declared = Method(entry, "Symbolic", inspect.Signature(parameters), doc)
+    declared = Method(entry, "Symbolic", doc, state=False, expand=True)
 
     def method(self: Symbolic, *args: Any, **named: Any) -> Any:
         *of_link, expand = declared.values(args, named)

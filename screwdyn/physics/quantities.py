@@ -195,18 +195,25 @@ def quantity(
 class Method:
     """The method of a quantity for a class: its name, signature and docstring, and the arguments of its calls.
 
-    The signature and the docstring are those of the declaration, if no others are given.
+    The signature and the docstring are those of the declaration, if no others are given; without ``state`` the
+    signature has only the link and the frame. ``further`` are arguments with their defaults, None or of their type.
     """
 
     def __init__(
-        self, entry: Quantity, owner: str, signature: inspect.Signature | None = None, doc: str | None = None
+        self, entry: Quantity, owner: str, doc: str = "", returns: str = "", state: bool = True, **further: Any
     ) -> None:
-        self.signature = entry.signature if signature is None else signature
-        self.name, self.called, self.doc = entry.name, f"{owner}.{entry.name}", entry.doc if doc is None else doc
-        parameters = [*self.signature.parameters.values()][1:]
-        self.names = [p.name for p in parameters]
-        self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-        self.most = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+        empty, parameter = inspect.Signature.empty, inspect.Parameter
+        kind = parameter.KEYWORD_ONLY if state else parameter.POSITIONAL_OR_KEYWORD
+        parameters = [x for x in entry.signature.parameters.values() if state or x.name in ("self", *entry.parameters)]
+        for name, value in further.items():
+            annotation = empty if value is None else type(value).__name__
+            parameters.append(parameter(name, kind, default=value, annotation=annotation))
+        given = entry.signature.return_annotation if state else empty
+        self.signature = inspect.Signature(parameters, return_annotation=returns or given)
+        self.name, self.called, self.doc = entry.name, f"{owner}.{entry.name}", doc or entry.doc
+        self.names = [p.name for p in parameters[1:]]
+        self.defaults = {p.name: p.default for p in parameters[1:] if p.default is not p.empty}
+        self.most = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters[1:])
 
     def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of the object, ``*args`` and ``**named`` as this method."""

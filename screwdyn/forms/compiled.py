@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.backends.kernels.entry import Kernels, processors
 from screwdyn.backends.kernels.entry import method as in_c
-from screwdyn.backends.kernels.entry import processors
 from screwdyn.backends.llvm import machine, program
 from screwdyn.backends.llvm.program import LARGEST_STEP, Function, StepKind, Stepper, TooLong
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import errors, expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, SingularAttachmentError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over, written
+from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.topology import check_no_rotor, check_open
-from screwdyn.physics.contribution import SHARES, Contribution, share_of
+from screwdyn.physics.contribution import SHARES, share_of
 from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces
 from screwdyn.physics.link_steps import Pose, RigidInertia, inertia_to_parent
 from screwdyn.physics.model import Model
@@ -284,42 +284,26 @@ class Compiled(Numbers, Configurations, TakesOut):
         self._calls[name, link, request.frame] = call
         return call
 
-    def _answer(
-        self, request: Request, *state: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None, out: Any = None
-    ) -> Any:
-        """Evaluate a quantity, by compiled code if it is ready and the arguments are valid."""
-        entry, model, named = request.entry, self._model, dict(zip(request.entry.arguments, state, strict=True))
-        if wrenches is not None and entry.wrenches == "tau":
-            named["tau"] = model.numbers("tau", named["tau"]) + self.wrench_torque(named["q"], wrenches)
-        elif wrenches is not None:
-            if model.constraints:
-                found = self._evaluate(entry, *state, wrenches)
-            else:
-                found = self._answer(request, *state) - self.wrench_torque(named["q"], wrenches)
-            return found if out is None else written((found,), (out,))[0]
-        values, batch = model.arrays(named, checked=False)
-        shapes = [(*batch, *shape) for shape in model.shapes(entry, request.link or "")]
-        share = share_of(model, entry.name, str(request.link)) if entry.name in SHARES else None
-        several = len(shapes) > 1
-        arrays = out if several or out is None else (out,)
-        if arrays is not None and share is None:
-            check_out(arrays, shapes)
-        function, found, sound = self._function(request), None, False
+    def _answer(self, request: Request, *state: ArrayLike, out: Any = None) -> Any:
+        """Evaluate a quantity of one link in other cases than those of its built-in function."""
+        frame = (request.frame,) if "frame" in request.entry.parameters else ()
+        return self._evaluate(request.entry, request.link, *state, *frame, out=out)
+
+    def _results(
+        self, kernels: Kernels, entry: Quantity, link: Any, frame: Any, state: Mapping[str, ArrayLike], out: Any
+    ) -> Sequence[Array]:
+        """The results by compiled code if it is ready and no state violates an assumption; otherwise by the kernels."""
+        values, batch = self._model.arrays(state, checked=False)
+        shapes = [(*batch, *shape) for shape in self._model.shapes(entry, link or "")]
+        if out is not None:
+            check_out(out, shapes)
+        function = self._function(Request(entry, link, frame))
         if function is not None and (math.prod(batch) == 1 or function.program.batch):
-            in_parts = partial(self._in_parts, least=_STATES)
-            found, sound = function.evaluate(values, shapes, None if share else arrays, in_parts)
-        if not sound:
-            machine.resume()
-            given = {"link": request.link, **named, "frame": request.frame, "wrenches": None}
-            found = self._evaluate(entry, *(given[name] for name in [*entry.signature.parameters][1:]))
-        elif share:
-            found = share(*found)
-        elif not several:
-            (found,) = found
-        if share:
-            return found if out is None else Contribution(found.link, found.coordinates, *written(found.arrays, out))
-        results = hand_over(found if several else (np.asarray(found),), arrays)
-        return out if out is not None else results if several else results[0][()]
+            found, sound = function.evaluate(values, shapes, out, partial(self._in_parts, least=_STATES))
+            if sound:
+                return found
+        machine.resume()
+        return super()._results(kernels, entry, link, frame, state, out)
 
     def _stepper(self, method: str, given: _Inputs, dt: float) -> Stepper:
         """The compiled code for these inputs; errors if it is too long, or if a joint feels no inertia."""
@@ -423,15 +407,13 @@ def _method(entry: Quantity) -> Any:
     kind, results = ("an array", "result") if one else (f"a tuple of {len(entry.given)} arrays", "results")
     takes = f"The optional ``out`` is {kind} of float64 for the {results}."
     declared = Method(entry, "Compiled", f"{entry.doc}\n\nCompiled; see :class:`Compiled`. {takes}\n", out=None)
-    name, count, last = entry.name, len(entry.arguments), 1 + len(entry.arguments)
+    name, last = entry.name, 1 + len(entry.arguments)
     framed = "frame" in entry.parameters
 
-    def of_tree(self: Compiled, *state: Any, out: Any = None, **named: Any) -> Any:
-        wrenches = None
-        if named or len(state) != count:
-            _, given, _, wrenches = entry.split(declared.values(state, named))
-            state = tuple(given)
-        return self._answer(Request(entry), *state, wrenches=wrenches, out=out)
+    def of_tree(self: Compiled, *values: Any, out: Any = None, **named: Any) -> Any:
+        if named or len(values) != declared.most:
+            values = declared.values(values, named)[:-1]
+        return self._evaluate(entry, *values, out=out)
 
     def of_link(self: Compiled, *values: Any, out: Any = None, **named: Any) -> Any:
         if named or len(values) != declared.most:

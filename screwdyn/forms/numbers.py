@@ -19,7 +19,7 @@ from numpy import empty  # np.empty takes 15 ns longer
 from screwdyn.backends.kernels.entry import Kernels
 from screwdyn.backends.kernels.entry import method as in_c
 from screwdyn.core.errors import InertiaError, LoopError, ShapeError, SingularAttachmentError
-from screwdyn.core.types import Array, ArrayLike, cached_property
+from screwdyn.core.types import Array, ArrayLike, cached_property, hand_over, written
 from screwdyn.physics.charts import RATIO, recentre
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
@@ -252,41 +252,56 @@ class Dynamics(Quantities):
         kernels.fill(entry, kernels.context, math.prod(batch), [flat, W], [tau])
         return tau.reshape(*batch, model.nv)
 
-    def _evaluate(self, entry: Quantity, *values: Any) -> Any:
-        """Check all arguments of a quantity and compute its results."""
+    def _evaluate(self, entry: Quantity, *values: Any, out: Any = None) -> Any:
+        """Check all arguments of a quantity and compute its results, in ``out`` if that is given."""
         kernels = self._kernels
         # The tree may change while arguments are converted: all that follows is of one model.
         model = kernels.model
         link, given, frame, wrenches = entry.split(values)
         state = dict(zip(entry.arguments, given, strict=True))
         require_resisted(entry, model)
-        if entry.name in SOLVING:  # M has an inverse, so that the next call asks no more
-            kernels.solve()
         forces = None if wrenches is None else self._wrench_torque(kernels, state["q"], wrenches)
-        if model.constraints and entry.name == "inverse_dynamics":
-            return torques(Numbers(model), state["q"], state["qd"], state["qdd"], forces)
-        if model.constraints and entry.name == "operational_inertia":
-            return _operational_inertia(Numbers(model), link, state["q"], frame)
-        code = frame_code(frame) if "frame" in entry.parameters else BODY
         if entry.places in ("one", "subtree"):
             self._carrier(model, link)  # raises an error for an unknown link
-        if forces is not None and entry.wrenches == "tau":
-            (tau,), batch = model.flat(tau=state["tau"])
-            state["tau"] = tau.reshape(*batch, model.nv) + forces
+        share = share_of(model, entry.name, link) if entry.name in SHARES else None
+        arrays, direct = out if out is None or len(entry.given) > 1 else (out,), None
+        results: Sequence[Any]
+        if model.constraints and entry.name == "inverse_dynamics":
+            results = [torques(Numbers(model), state["q"], state["qd"], state["qdd"], forces)]
+        elif model.constraints and entry.name == "operational_inertia":
+            results = [_operational_inertia(Numbers(model), link, state["q"], frame)]
+        elif forces is not None and entry.wrenches == "result":
+            results = [self._results(kernels, entry, link, frame, state, None)[0] - forces]
+        else:
+            if forces is not None:
+                (tau,), batch = model.flat(tau=state["tau"])
+                state["tau"] = tau.reshape(*batch, model.nv) + forces
+            direct = None if share else arrays
+            results = self._results(kernels, entry, link, frame, state, direct)
+        if share:
+            found = share(*results)
+            return found if out is None else Contribution(found.link, found.coordinates, *written(found.arrays, out))
+        if out is None:
+            return results[0][()] if len(results) == 1 else tuple(results)
+        (written if direct is None else hand_over)(results, arrays)
+        return out
+
+    def _results(
+        self, kernels: Kernels, entry: Quantity, link: Any, frame: Any, state: Mapping[str, ArrayLike], out: Any
+    ) -> Sequence[Array]:
+        """The results of a quantity for states, which subclasses may write to ``out`` after a check."""
+        model = kernels.model
+        if entry.name in SOLVING:  # M has an inverse, so that the next call asks no more
+            kernels.solve()
+        code = frame_code(frame) if "frame" in entry.parameters else BODY
         flat, batch = model.flat(**state)
         count = math.prod(batch)
         context = kernels.context_of(entry, link or "", code)
         shapes = model.shapes(entry, link or "")
         arrays = [empty(count * math.prod(shape)) for shape in shapes]
-        status = kernels.fill(entry, context, count, flat, arrays)
-        if status:
+        if status := kernels.fill(entry, context, count, flat, arrays):
             raise self._error(kernels, status, link, state)
-        results = [a.reshape((*batch, *s))[()] for a, s in zip(arrays, shapes, strict=True)]
-        if forces is not None and entry.wrenches == "result":
-            return results[0] - forces
-        if entry.name in SHARES:
-            return share_of(model, entry.name, link)(*results)
-        return results[0] if len(results) == 1 else tuple(results)
+        return [a.reshape((*batch, *s)) for a, s in zip(arrays, shapes, strict=True)]
 
     def _felt(self, kernels: Kernels, row: int, q: ArrayLike) -> str:
         """The numbers that forward dynamics compared in the first state in which a row feels no inertia, as text."""

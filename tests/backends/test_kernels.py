@@ -16,6 +16,7 @@ from numpy.testing import assert_array_equal
 from screwdyn import Inertia, KinematicTree, Link, Mimic, ShapeError, padded_sum, revolute, spherical
 from screwdyn.backends.kernels import _compiled, in_python
 from screwdyn.backends.kernels import entry as kernels
+from screwdyn.changes import law
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL
 from screwdyn.robots import two_link
 from screwdyn.testing import random_inertia, random_tree
@@ -204,12 +205,15 @@ def check_bits(seed):
     of_model, q = kernels.Kernels(tree.model), tree.integrate(tree.neutral(), rng.normal(size=(3, tree.nv)))
     state = {"q": q} | {name: rng.normal(size=(3, tree.nv)) for name in ("qd", "qdd", "tau")}
     rows = (of_model._couplings if tree.model.coupled else tree.model.table[:-1]).shape[0]
-    state["wrenches"] = rng.normal(size=(3, rows, 6))
+    state |= {"wrenches": rng.normal(size=(3, rows, 6)), "slip": rng.normal(size=(3, 1, 18))}
+    parts = law._parts(tree.model, tree.links[int(rng.integers(1, len(tree.links)))])
     for entry in (*CATALOGUE.values(), *INTERNAL.values()):
         if not {*entry.arguments} <= {*state}:  # the step of one link: see test_recursions
             continue
         name = of_model._kind + (of_model._instead.get(entry.name) or entry.name)
         context = of_model.context_of(entry, *((tree.links[-1], 1) if entry.places in ("one", "subtree") else ()))
+        if "slip" in entry.arguments:
+            context = of_model.with_places(parts)
         shapes = tree.model.shapes(entry, tree.links[-1])
         results = [[np.full((3, *shape), 7.0) for shape in shapes] for _ in range(2)]
         statuses = [

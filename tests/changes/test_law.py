@@ -10,7 +10,10 @@ from kinds import EVERY
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
-from screwdyn.testing import random_inertia, random_tree
+from screwdyn import screw
+from screwdyn.changes import law
+from screwdyn.physics.table import ARMATURE
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 
 def drawn(seed):
@@ -28,6 +31,43 @@ def test_the_two_passes_are_m_and_its_inverse(seed):
     p = tree.joint_momentum(q, rates)
     close(p, M @ rates, norm(M) * norm(rates), 1e-14)
     close(tree.impulse_response(q, p), rates, norm(rates), 1e-16 * np.linalg.cond(M) + 1e-13)
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_what_slips_and_what_does_not(seed, coupled):
+    """The sum over the links, those welded to others and those that follow others among them."""
+    rng, tree, q = drawn(seed)
+    if coupled:
+        follower = sd.prismatic("y", mimic=sd.Mimic("driven", 0.7), armature=0.2)
+        tree.attach(random_inertia(rng), "link3", follower, random_pose(rng), "follower")
+        tree.attach(random_inertia(rng), "base", sd.revolute("z", rotor=sd.Rotor(1e-3, 20, carrier="link2"), name="m"))
+        q = np.append(q, 0.3)
+    weld = tree.attach(random_inertia(rng), rng.choice(tree.links), at=random_pose(rng), name="weld").name
+    tree.attach(random_inertia(rng), weld, sd.spherical(), name="beyond")
+    q, rates = np.append(q, sd.spherical().neutral), rng.uniform(-2, 2, tree.nv)
+    root, s = rng.choice(["weld", *tree.links[1:6]]), rng.uniform(-2, 2, 6)
+    at = tree.model.placements[root]
+    parts = law._parts(tree.model, root)
+    p, wrench, energies = tree._slip_momentum(parts)(q, rates, np.array([[*at.pose.R, *at.pose.p, *s]]))
+    model, base = tree.model, tree.forward_kinematics(root, q)
+    expected, on_root, of_all = model.armatures * rates, np.zeros(6), model.armatures @ rates**2
+    own, inside = 0.0, tree.subtree(root)
+    rows = model.row_rates(rates) ** 2 * model.table[:-1, ARMATURE]
+    for name in tree.links[1:]:
+        if tree.link(name).inertia is None:
+            continue
+        X = screw.Ad(screw.inverse(tree.forward_kinematics(name, q)) @ base)
+        J, I = tree.jacobian(name, q, "body"), tree.link(name).inertia.matrix
+        slip = X @ s if name in inside else np.zeros(6)
+        F = I @ (J @ rates - slip)
+        expected, of_all = expected + J.T @ F, of_all + F @ (J @ rates - slip)
+        if name in inside:
+            on_root, own = on_root + X.T @ F, own + F @ (J @ rates - slip)
+    own += sum(rows[model.index[row]] for name in inside if name != root for row in model.placements[name].names)
+    scale = norm(expected) + norm(on_root) + of_all + 1
+    close(p, expected, scale, 1e-13)
+    close(wrench, on_root, scale, 1e-13)
+    close(energies, [own / 2, of_all / 2], scale, 1e-13)
 
 
 def test_impulses_on_a_joint_without_inertia_are_refused():

@@ -218,7 +218,7 @@ class Close(Scheduled[LoopEvent]):
     name: str | None = field(default=None, kw_only=True)
 
     def enact(self, tree: Robot, state: State) -> LoopEvent:
-        """The free tree is the same without the loop, so nothing slips; the loop takes the rates that open it."""
+        """Nothing slips in the tree, which stays the same; the loop takes the rates that open it."""
         at = self.at
         if at is None:
             at = law.pose_in(tree, self.link, self.to, state.q)

@@ -65,7 +65,7 @@ def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> Impact:
     """
     model, at = tree.model, tree.model.placements[root]
     parts = _parts(model, root)
-    check_bodies(model, None, None if at.freedoms else parts, root if slip.any() else "")
+    check_bodies(model, None, None if at.freedoms else (parts[0], root, slip))
     momentum, of_root = tree._slip_momentum(parts), np.array([[*at.pose.R, *at.pose.p, *slip.tolist()]])
     change, _ = settled(tree, q, qd, lambda change: momentum(q, change, of_root)[0])
     _, wrench, energies = momentum(q, change, of_root)
@@ -140,11 +140,11 @@ def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None
     return 0.5 * energy
 
 
-def check_bodies(model: Model, moving: Array | None = None, parts: Array | None = None, slips: str = "") -> None:
+def check_bodies(model: Model, moving: Array | None = None, slipping: tuple[Array, str, Array] | None = None) -> None:
     """Raise InertiaError if welded links that move in an impact have a negative kinetic energy in some motion.
 
-    ``moving`` tells which freedoms do, by default all. The bodies of a row are those of the first of the
-    :func:`_parts`, if given, of which some belong to a link that ``slips``.
+    ``moving`` tells which freedoms do, by default all. A link that is ``slipping`` is a body of its own: the first of
+    its :func:`_parts`, its name, and its slip.
     """
     if not any([at.link.inertia is not None and at.link.inertia.is_effective for at in model.placements.values()]):
         return
@@ -152,9 +152,10 @@ def check_bodies(model: Model, moving: Array | None = None, parts: Array | None 
     first = {model.index[at.coordinate]: name for name, at in reversed(model.placements.items())}
     bodies = {name: model.table[row, MASS:PARENT] for row, name in first.items() if row >= 0}
     bodies = {name: body for name, body in bodies.items() if moved.intersection(model.path(name))}
-    if parts is not None:
-        bodies |= {name: parts[0, 11:21] for row, name in first.items() if row == parts[0, 0] and name in bodies}
-        bodies |= {slips: parts[0, 1:11]} if slips else {}
+    if slipping is not None:
+        part, root, slip = slipping
+        bodies |= {name: part[11:21] for row, name in first.items() if row == part[0] and name in bodies}
+        bodies |= {root: part[1:11]} if slip.any() else {}
     for name, (m, hx, hy, hz, xx, xy, xz, yy, yz, zz) in bodies.items():
         H = screw.skew(np.array([hx, hy, hz]))
         body = np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), H], [H.T, m * np.eye(3)]])
@@ -177,13 +178,14 @@ def _parts(model: Model, root: str) -> Array:
     at = placements[root]
     row, rows = model.index[at.coordinate], [model.index[name] for x in beyond for name in placements[x].names]
     parts = np.zeros((1 + len(rows), PLACE))
-    parts[0, :11] = row, *table[row, MASS:PARENT]
+    parts[0, :11] = row, *table[row, MASS:PARENT].tolist()
     if not at.freedoms:
-        inside, both = {root, *beyond}, {True: NOTHING, False: NOTHING}
+        inside = {root, *beyond}
+        bodies: dict[bool, tuple[float, ...]] = {True: NOTHING, False: NOTHING}
         for name, other in placements.items():
             if other.coordinate == at.coordinate and other.body is not NOTHING:
-                both[name in inside] = tuple(map(add, both[name in inside], other.body))
-        parts[0, 1:21] = *both[True], *both[False]
+                bodies[name in inside] = tuple(map(add, bodies[name in inside], other.body))
+        parts[0, 1:21] = *bodies[True], *bodies[False]
     for k, part in zip(rows, parts[1:], strict=True):
         part[0], part[1:11] = k, table[k, MASS:PARENT]
     return parts

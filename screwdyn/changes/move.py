@@ -50,7 +50,7 @@ class HandOver(Scheduled[ImpactEvent]):
     start: Start | None = field(default=None, kw_only=True)
 
     def enact(self, tree: Robot, state: State) -> ImpactEvent:
-        """The free tree is the one after, in which the link still flies."""
+        """The link and all beyond it slip against what their new parent and joint allow."""
         link, joint, start = tree.resolve(self.what), self.joint, self.start
         former = tree.topology.attachments[link]
         locked = former.locked if joint is None and former.unlocked.joint.nv < 6 else None
@@ -169,7 +169,7 @@ class ReplaceJoint(Scheduled[ImpactEvent]):
     joint: Joint
 
     def enact(self, tree: Robot, state: State) -> ImpactEvent:
-        """The free tree is the one after, in which the link still flies."""
+        """The link and all beyond it slip by the motion that the former joint allowed."""
         require_joint(self.joint)
         link = tree.resolve(self.link)
         at = tree.topology.attachments[link]

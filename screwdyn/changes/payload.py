@@ -145,7 +145,7 @@ class Grasp(Scheduled[GraspEvent]):
             payload_twist(None, np.zeros(6))
 
     def enact(self, tree: Robot, state: State) -> GraspEvent:
-        """The free tree is the one after, in which the payload still flies."""
+        """The payload slips by its twist relative to the link that grasps it."""
         if isinstance(self.body, Handle | str):
             return self._again(tree, state, tree.resolve(self.body))
         given, pose, twist, inner, start = self.body, self.pose, self.twist, self.body_state, self.start

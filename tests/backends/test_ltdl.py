@@ -43,7 +43,7 @@ def test_factors_make_up_the_mass_matrix(case):
 def test_what_joints_carry_is_bounded_for_every_angle(case):
     """The bound of ∫ r² dm holds, and is exact for a joint that carries its own link only."""
     tree, tape = case.tree, Tape()
-    bounds = np.array(_carried(*subject(tree).rows(tape)), dtype=object).reshape(-1, 2)
+    bounds = np.array(_carried(*subject(tree).rows(subject(tree).inputs(tape, "q"))), dtype=object).reshape(-1, 2)
     mass, spread = evaluated(tape, bounds, q=case.q).T
     for name, at in tree.model.placements.items():
         if not at.freedoms:

@@ -207,11 +207,10 @@ def _displacement(S: Sequence[Any], q: float) -> Array:
     k, lag = 2.0 * half * half, q - sine
     d, e, f = y * c - z * b, z * a - x * c, x * b - y * a
     px, py, pz = lag * (y * f - z * e), lag * (z * d - x * f), lag * (x * e - y * d)
-    return expressions.array(
-        [
-            [1.0 - k * (y * y + z * z), k * x * y - sine * z, k * x * z + sine * y, q * a + k * d + px],
-            [k * x * y + sine * z, 1.0 - k * (x * x + z * z), k * y * z - sine * x, q * b + k * e + py],
-            [k * x * z - sine * y, k * y * z + sine * x, 1.0 - k * (x * x + y * y), q * c + k * f + pz],
-            [0.0, 0.0, 0.0, 1.0],
-        ]
-    )
+    T = [
+        [1.0 - k * (y * y + z * z), k * x * y - sine * z, k * x * z + sine * y, q * a + k * d + px],
+        [k * x * y + sine * z, 1.0 - k * (x * x + z * z), k * y * z - sine * x, q * b + k * e + py],
+        [k * x * z - sine * y, k * y * z + sine * x, 1.0 - k * (x * x + y * y), q * c + k * f + pz],
+        [0.0, 0.0, 0.0, 1.0],
+    ]
+    return expressions.array(T) if expressions.possible() else np.array(T)

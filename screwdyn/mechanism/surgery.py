@@ -55,7 +55,7 @@ def _locked(at: Attachment, q: Array | None) -> Attachment:
     """An attachment with its joint fixed at some positions, or in its neutral ones, whatever symbols it has."""
     positions = at.joint.neutral if q is None else tuple(q.tolist())
     home = at.home if q is None else at.home @ pose_at(at.joint, q)
-    if not expressions.is_bounded(home):
+    if not expressions.is_bounded(home[:3, 3]):
         raise ShapeError(f"joint {at.name!r} at {_numbers(positions)} would move its link too far; lock it nearer")
     locked = Locked(at.joint, at.home, positions)
     return at.by(fixed(at.joint.name), home, locked)

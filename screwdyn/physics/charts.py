@@ -220,15 +220,15 @@ def integrate(where: Table, groups: Table, q: Table, v: Table, reached: Table) -
 _ORDINARY = Charts(np.arange(0), np.zeros((0, GROUP), np.int64), np.zeros((0, 4)), np.zeros((0, COUPLING)))
 
 
-def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Placement]) -> Charts | None:
+def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Placement], coupled: bool) -> Charts | None:
     """Charts of a former model before the given row and position, followed by those of later links.
 
-    None if positions are the coordinates of the rows. If joints follow others, all links are new.
+    None if positions are the coordinates of the rows. If joints follow others, the charts are ``coupled``, and all
+    links are new.
     """
-    coupled = any([at.follows for at in new])
     new_where: list[int] = []
     if former is None:
-        if not coupled and not any([at.grouped for at in new]):
+        if not coupled and not any([at.grouped for at in new if at.freedoms]):
             return None
         former, new_where = _ORDINARY, [*range(row)]
     where, groups, terms = former.where[:row], former.groups, former.terms

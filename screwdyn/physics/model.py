@@ -90,10 +90,11 @@ class Model:
             self.placements, self.index, self.nq = kept.placements.copy(), kept.index.copy(), kept.nq
             for _ in kept.nodes[common:]:
                 _, at = self.placements.popitem()
-                self.nq -= at.nq
-                for _ in at.freedoms:
-                    self.index.popitem()
-                if not at.freedoms and at.body is not NOTHING:
+                if at.freedoms:
+                    self.nq -= at.nq
+                    for _ in at.names:
+                        self.index.popitem()
+                elif at.body is not NOTHING:
                     lighter.add(at.coordinate)
             lighter &= self.index.keys()
         n, position, rows = len(self.index) - 1, self.nq, []
@@ -134,9 +135,9 @@ class Model:
         entries.setflags(write=False)
         self.entries = entries
         if kept is None or kept.coupled or self.coupled:
-            self.charts = charts_of(None, 0, 0, tuple(self.placements.values()))
+            self.charts = charts_of(None, 0, 0, tuple(self.placements.values()), self.coupled)
         else:
-            self.charts = charts_of(kept.charts, n, position, new)
+            self.charts = charts_of(kept.charts, n, position, new, coupled=False)
         if self.charts is None and kind is np.float64:
             self.__dict__["table"] = entries  # without the lock of a cached property
         return None

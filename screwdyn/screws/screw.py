@@ -123,7 +123,8 @@ def pose(R: ArrayLike, p: ArrayLike) -> Array:
 
 def pose_of(R: Array, p: Array) -> Array:
     """Pose from a rotation and an origin that have been checked; for inner loops."""
-    T = np.zeros((*np.broadcast_shapes(R.shape[:-2], p.shape[:-1]), 4, 4))
+    batch = p.shape[:-1] if p.shape[:-1] == R.shape[:-2] else np.broadcast_shapes(R.shape[:-2], p.shape[:-1])
+    T = np.zeros((*batch, 4, 4))
     T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, p, 1.0
     return T
 

@@ -68,7 +68,7 @@ def test_chains_of_couplings_are_multiplied():
     T = tree.forward_kinematics("f", q)
     assert_allclose(T[:3, 3], [0.05 - 0.4, 0, 0], atol=1e-15)
     assert_allclose(np.arctan2(T[0, 2], T[0, 0]), 0.2 + 3 * (0.05 - 0.4), atol=1e-15)
-    assert tree._kernels.path("f") == ("wrist", "left")
+    assert tree.model.path("f") == ("wrist", "left")
 
 
 def test_couplings_may_hold_symbols():

@@ -29,7 +29,7 @@ from screwdyn.physics.recursions.links import BODY, frame_code
 from screwdyn.physics.recursions.whole_tree import forward_dynamics, invert
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
-from screwdyn.screws.groups import LENGTH_TOLERANCE
+from screwdyn.screws.screw import LENGTH_TOLERANCE
 
 __all__ = ["Dynamics", "Frame", "Numbers", "define_methods", "one_state", "require_resisted", "torques", "undetermined"]
 

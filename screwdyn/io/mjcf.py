@@ -19,8 +19,7 @@ from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, prismatic, revol
 from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Kind, Shape
 from screwdyn.mechanism.topology import Topology, with_loops
-from screwdyn.screws.groups import rotation_of
-from screwdyn.screws.screw import Ad, inverse, pose, screw_motion
+from screwdyn.screws.screw import Ad, inverse, pose, rotation_of, screw_motion
 
 if TYPE_CHECKING:
     import mujoco

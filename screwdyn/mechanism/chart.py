@@ -14,8 +14,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.screws import screw
-from screwdyn.screws.groups import LENGTH_TOLERANCE, rotation_of
-from screwdyn.screws.screw import cross, motion_of, pose_of
+from screwdyn.screws.screw import LENGTH_TOLERANCE, cross, motion_of, pose_of, rotation_of
 
 if TYPE_CHECKING:
     from screwdyn.mechanism.joint import Joint

@@ -16,9 +16,9 @@ from screwdyn.core.errors import JointError, ScrewdynError
 from screwdyn.core.types import NAME, Array, ArrayLike, is_name
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.screws.groups import vanishes
 from screwdyn.screws.screw import Ad, cross, entries, frame_along, inverse, screw_from_axis, screw_motion
 from screwdyn.screws.screw import pitch as pitch_of
+from screwdyn.screws.screw_system import vanishes
 
 # Tolerance for |w|^2 or |v|^2 of a unit screw; a screw within rounding of unit length is not normalised.
 _UNIT, _ROUNDING = 1e-8, 1e-15

@@ -18,8 +18,8 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, fixed
 from screwdyn.mechanism.shape import Shape, shapes_of
 from screwdyn.screws import screw
-from screwdyn.screws.groups import constrained_wrenches, is_group
 from screwdyn.screws.screw import Ad, inverse
+from screwdyn.screws.screw_system import constrained_wrenches, is_group
 
 # Product of the moments of inertia, relative to the cube of their sum, below which one may be zero.
 _LEAN = 1e-9

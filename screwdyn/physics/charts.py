@@ -25,14 +25,17 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.chart import Chart, check_lengths, normalized, pose_at
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.topology import leaders
-from screwdyn.screws.groups import (
+from screwdyn.screws.screw import (
     LENGTH_TOLERANCE,
+    Ad,
+    inverse,
+    log,
     product_entries,
     rate_entries,
     rotation_entries,
-    whole_turns,
+    screw_motion,
 )
-from screwdyn.screws.screw import Ad, inverse, log, screw_motion
+from screwdyn.screws.screw_system import whole_turns
 
 from .link_steps import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
 from .placement import Placement

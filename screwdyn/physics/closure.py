@@ -20,8 +20,8 @@ from screwdyn.mechanism.link import Loop
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
 from screwdyn.physics.recursions.loops import KEPT_ANYWAY, REDUNDANT
-from screwdyn.screws.groups import NEAREST, nearest_element, projection, whole_turns
 from screwdyn.screws.screw import inverse
+from screwdyn.screws.screw_system import NEAREST, nearest_element, projection, whole_turns
 
 __all__ = ["SLIGHT", "TOLERANCE", "Closure", "Factors", "significant", "weights"]
 

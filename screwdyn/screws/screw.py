@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
@@ -52,6 +51,8 @@ _LARGEST_PITCH = 1e12
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 _AXES |= {"-x": (-1.0, 0.0, 0.0), "-y": (0.0, -1.0, 0.0), "-z": (0.0, 0.0, -1.0)}
 _IDENTITY = np.eye(4)
+# Tolerance for the length of a quaternion. The formulas divide by the length; the check detects mistakes of the user.
+LENGTH_TOLERANCE = 1e-3
 
 
 def shaped(x: ArrayLike, tail: tuple[int, ...], what: str, read: Callable[[Any], Array] = expressions.real) -> Array:
@@ -336,14 +337,6 @@ def _log_coefficient(angle: Array) -> Array:
     return np.where(angle < 0.5, series, (1.0 - 0.5 * far / np.tan(0.5 * far)) / far**2)
 
 
-def _turns(S: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-    """|w|, |v| and whether the screw has a finite pitch; ScrewdynError for the zero screw."""
-    w, v = np.sqrt(dot(S[..., :3], S[..., :3])), np.sqrt(dot(S[..., 3:], S[..., 3:]))
-    if np.any((w == 0.0) & (v == 0.0)):
-        raise ScrewdynError("a screw is zero: it has neither an axis nor a direction")
-    return w, v, w * _LARGEST_PITCH > v
-
-
 def unit(S: ArrayLike) -> Array:
     """Scale screws (..., 6) so that ``|w| = 1``, or ``w = 0`` and ``|v| = 1``.
 
@@ -351,7 +344,10 @@ def unit(S: ArrayLike) -> Array:
     is zero or not finite.
     """
     S = shaped(S, (6,), "screw")
-    w, v, turning = _turns(S)
+    w, v = np.sqrt(dot(S[..., :3], S[..., :3])), np.sqrt(dot(S[..., 3:], S[..., 3:]))
+    if np.any((w == 0.0) & (v == 0.0)):
+        raise ScrewdynError("a screw is zero: it has neither an axis nor a direction")
+    turning = w * _LARGEST_PITCH > v
     result = S / np.where(turning, w, v)[..., None]
     result[..., :3] *= turning[..., None]
     return result
@@ -479,6 +475,64 @@ def virtual_power(V: ArrayLike, F: ArrayLike) -> Array:
     Raises ShapeError if an argument has another shape or entries that are not finite. docs/mathematics.md §1.
     """
     return dot(shaped(V, (6,), "twist"), shaped(F, (6,), "wrench"))
+
+
+# quaternions [x, y, z, w], scalar last, whose length has no meaning ---------------------------------
+
+
+def rotation_entries(x: Any, y: Any, z: Any, w: Any) -> tuple[Any, ...]:
+    """The nine entries, row by row, of R = 1 + s (w û + û²), u the vector of the quaternion and s = 2 / |q|².
+
+    The entries of q may be floats, traced scalars, or arrays of one shape.
+    """
+    s = 2.0 / (x * x + y * y + z * z + w * w)
+    return (
+        1.0 - s * (y * y + z * z),
+        s * (x * y - w * z),
+        s * (x * z + w * y),
+        s * (x * y + w * z),
+        1.0 - s * (x * x + z * z),
+        s * (y * z - w * x),
+        s * (x * z - w * y),
+        s * (y * z + w * x),
+        1.0 - s * (x * x + y * y),
+    )
+
+
+def rate_entries(x: Any, y: Any, z: Any, w: Any, a: Any, b: Any, c: Any) -> tuple[Any, ...]:
+    """The four entries of dq/dt = ½ q ∘ [a, b, c, 0], with the angular velocity (a, b, c) in the rotating frame."""
+    return (
+        0.5 * (w * a + y * c - z * b),
+        0.5 * (w * b + z * a - x * c),
+        0.5 * (w * c + x * b - y * a),
+        -0.5 * (x * a + y * b + z * c),
+    )
+
+
+def product_entries(x: Any, y: Any, z: Any, w: Any, a: Any, b: Any, c: Any, d: Any) -> tuple[Any, ...]:
+    """The four entries of the product [x, y, z, w] ∘ [a, b, c, d]."""
+    return (
+        w * a + y * c - z * b + x * d,
+        w * b + z * a - x * c + y * d,
+        w * c + x * b - y * a + z * d,
+        w * d - x * a - y * b - z * c,
+    )
+
+
+def rotation_of(q: Array) -> Array:
+    """Rotation matrix (…, 3, 3) of a quaternion (…, 4)."""
+    if q.ndim == 1:
+        return np.array(rotation_entries(*q.tolist())).reshape(3, 3)
+    entries = rotation_entries(*np.moveaxis(q, -1, 0))
+    return np.stack(entries, axis=-1).reshape(*q.shape[:-1], 3, 3)
+
+
+def rotation_vector_of(q: Array) -> Array:
+    """Rotation vector (…, 3) in radians of a quaternion (…, 4), of length 2 atan2(|u|, w) in [0, 2π]."""
+    u, w = q[..., :3], q[..., 3:]
+    sine = np.sqrt(np.sum(u * u, axis=-1, keepdims=True))
+    turning = np.where(sine > 0, sine, 1.0)
+    return np.asarray(u * (2 * np.arctan2(sine, w) / turning))
 
 
 # the other order of components --------------------------------------------------------------------

@@ -1,8 +1,13 @@
-"""Screw systems: the space that the screws of joints span, and its reciprocal space (docs/mathematics.md §9)."""
+"""Screw systems: the space that the screws of joints span, and its reciprocal space (docs/mathematics.md §9).
+
+Also the groups of motions that screws S (6, k) generate: of dimension k if every bracket ad(Sᵢ) Sⱼ lies in their span
+(§12).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,10 +15,14 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.screws.groups import reduced_rows
-from screwdyn.screws.screw import to_linear_first
+from screwdyn.screws.screw import ad, exp, inverse, log, to_linear_first
 
 __all__ = ["ScrewSystem", "reciprocal_system", "system_basis", "system_order"]
+
+# Relative remainder below which a bracket lies in the span of screws.
+_IN_SPAN = 1e-12
+# Largest number of steps, and change in rad and m, after which the nearest element is found.
+NEAREST, _FOUND = 50, 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,3 +143,109 @@ def reciprocal_system(screws: ArrayLike, tol: float = 1e-9) -> Array:
     """
     basis, order = _span(screws, tol)
     return to_linear_first(basis[order:])
+
+
+# Groups of motions
+
+
+def is_group(screws: Array) -> bool:
+    """Whether the motions of some screws (6, k), without symbols if k > 1, form a group of dimension k."""
+    if screws.shape[1] < 2:
+        return True
+    S = expressions.floats(screws, "the screws of a group")
+    if np.linalg.matrix_rank(S) < S.shape[1]:
+        return False
+    brackets = np.array([ad(a) @ b for a, b in combinations(S.T, 2)]).T
+    remainder = brackets - S @ np.linalg.lstsq(S, brackets)[0]
+    return bool((np.abs(remainder) <= _IN_SPAN * max(1.0, np.abs(S).max()) ** 2).all())
+
+
+def constrained_wrenches(screws: Array) -> Array:
+    """A basis N (6, 6 − k) of the wrenches [n; f] that do no work on the motions of screws S (6, k): Sᵀ N = 0.
+
+    The basis of unit wrenches, changed as little as possible, by Gauss elimination of Sᵀ with pivots among rotations
+    first: for a pin along z through (l, 0, 0) these are the moments about x and y, and the forces along x, y and z that
+    act on the pin. Entries may contain symbols.
+    """
+    rows, pivots = reduced_rows(screws.T)
+    others = [column for column in range(6) if column not in pivots]
+    N = np.zeros((6, len(others)), dtype=screws.dtype)
+    for at, column in enumerate(others):
+        N[column, at] = 1
+        for row, pivot in zip(rows, pivots, strict=True):
+            N[pivot, at] = -row[column] + 0
+    return expressions.array(N)
+
+
+def reduced_rows(screws: Array, least: float = _IN_SPAN) -> tuple[list[list[Any]], list[int]]:
+    """Independent screws (k, 6) combined so that each has a component 1 in which all others are 0; these components.
+
+    Numbers below ``least`` are no pivots. Entries may contain symbols.
+    """
+    rows: list[list[Any]] = [list(S) for S in screws]
+    pivots: list[int] = []
+    for _ in range(len(rows)):
+        k, column = _pivot(rows[len(pivots) :], least)
+        done = len(pivots)
+        rows[done], rows[done + k] = rows[done + k], rows[done]
+        head = rows[done][column]
+        rows[done] = [x / head for x in rows[done]]
+        for i, row in enumerate(rows):
+            if i != done:
+                rows[i] = [x - row[column] * y for x, y in zip(row, rows[done], strict=True)]
+        pivots.append(column)
+    return rows, pivots
+
+
+def _pivot(rows: list[list[Any]], least: float) -> tuple[int, int]:
+    """Row and column of the largest rotation of some screws, or translation if none of them turns."""
+    for columns in (range(3), range(3, 6)):
+        found = [(k, c) for k in range(len(rows)) for c in columns if not vanishes(rows[k][c], least)]
+        if found:
+            return max(found, key=lambda place: _size(rows[place[0]][place[1]]))
+    raise AssertionError("the screws of a joint are independent")
+
+
+def _size(x: Any) -> float:
+    """Of a pivot: numbers come before expressions."""
+    return abs(float(x)) if expressions.is_number(x) else 0.0
+
+
+def vanishes(x: Any, least: float = _IN_SPAN) -> bool:
+    """Whether a number is smaller than the least one, or an expression is 0 for all values of its symbols."""
+    return abs(x) < least if expressions.is_number(x) else expressions.is_zero(x)
+
+
+def projection(screws: Array) -> Array:
+    """S S⁺, (6, 6): the orthogonal projection of twists on the span of screws S (6, k)."""
+    return np.asarray(screws @ np.linalg.pinv(screws)) if screws.size else np.zeros((6, 6))
+
+
+def whole_turns(screws: Array, pose: Array) -> Array:
+    """The part of the angle of a helical motion that a rotation does not show, a multiple of 2π rad, (…,).
+
+    Only of a single screw with a pitch are there any: the shift of the pose (…, 4, 4) along its axis tells the angle.
+    """
+    w, v = screws[:3].sum(axis=1), screws[3:].sum(axis=1)
+    if screws.shape[1] != 1 or w @ w < _IN_SPAN or abs(w @ v) < _IN_SPAN * (w @ w):
+        return np.zeros(pose.shape[:-2])
+    period = 2 * np.pi / np.sqrt(w @ w)
+    angle, seen = pose[..., :3, 3] @ w / (w @ v), log(pose)[..., :3] @ w / (w @ w)
+    return np.asarray(np.round((angle - seen) / period) * period)
+
+
+def nearest_element(span: Array, pose: Array, most: int = NEAREST) -> tuple[Array, Array]:
+    """The motion g of a group nearest to a pose T (…, 4, 4) without its whole turns, and log(g⁻¹ T), (…, 6), rad and m.
+
+    Gauss-Newton steps g ← g exp(S S⁺ log(g⁻¹ T)), at most ``most``, with ``span`` the :func:`projection` S S⁺. One step
+    suffices for translations and for all rotations about a point; and for a logarithm that is in the span for the same
+    poses, with the same derivative there but for motions of the group.
+    """
+    g, remainder = np.eye(4), log(pose)
+    for _ in range(most):
+        step = (span @ remainder[..., None])[..., 0]
+        g = g @ exp(step)
+        remainder = log(inverse(g) @ pose)
+        if np.abs(step).max(initial=0.0) <= _FOUND:
+            break
+    return g, np.asarray(remainder)

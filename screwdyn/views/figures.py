@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.screws.groups import rotation_vector_of
+from screwdyn.screws.screw import rotation_vector_of
 from screwdyn.views import checked_path
 
 try:

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn import KinematicTree, ModelError, ScrewdynWarning
-from screwdyn.screws.groups import rotation_of
+from screwdyn.screws.screw import rotation_of
 
 pytestmark = pytest.mark.oracle
 

@@ -10,16 +10,8 @@ from scipy.spatial.transform import Rotation
 
 import screwdyn as sd
 from screwdyn.screws import screw
-from screwdyn.screws.groups import (
-    constrained_wrenches,
-    is_group,
-    nearest_element,
-    projection,
-    rotation_of,
-    rotation_vector_of,
-    whole_turns,
-)
-from screwdyn.screws.screw import Ad, exp, inverse, log
+from screwdyn.screws.screw import Ad, exp, inverse, log, rotation_of, rotation_vector_of
+from screwdyn.screws.screw_system import constrained_wrenches, is_group, nearest_element, projection, whole_turns
 from screwdyn.testing import random_pose
 
 E = np.eye(6)

@@ -5,7 +5,7 @@ import pytest
 from film import END, GRASP, RELEASE, recording, replay, swing
 
 import screwdyn as sd
-from screwdyn.screws.groups import rotation_of
+from screwdyn.screws.screw import rotation_of
 
 
 @pytest.fixture(scope="module")

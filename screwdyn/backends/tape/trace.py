@@ -45,7 +45,7 @@ from screwdyn.physics.table import (
     path_of,
     workspace,
 )
-from screwdyn.screws.groups import LENGTH_TOLERANCE
+from screwdyn.screws.screw import LENGTH_TOLERANCE
 
 __all__ = ["Scalars", "Subject", "Undetermined", "computed", "constants", "dependent_rates", "derivatives", "inputs"]
 __all__ += ["loop_dynamics", "mass_matrix_dot", "open_inertias", "outputs", "record", "regressor"]

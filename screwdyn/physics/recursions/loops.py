@@ -13,7 +13,7 @@ determine.
 from math import sqrt
 
 from screwdyn.physics import link_steps as steps
-from screwdyn.physics.link_steps import AT_REST, Pose, Twist, Wrench, add, exceeds, scale
+from screwdyn.physics.link_steps import AT_REST, Pose, Twist, add, exceeds, scale
 from screwdyn.physics.recursions.links import clear, poses_in_base, screw_of_row
 from screwdyn.physics.recursions.whole_tree import NO_PIVOT, inverse_dynamics, mass_matrix
 from screwdyn.physics.table import Constraint, Table, Workspace, load, store
@@ -25,22 +25,18 @@ REDUNDANT, NO_ROW = 1e-5, 1e-12
 KEPT_ANYWAY = 1e-12
 
 
-def wrench_in_base(own: Constraint, work: Workspace) -> Wrench:
-    """The wrench of a constraint in the base frame."""
-    return own.wrench if own.row < 0 else steps.wrench_to_parent(load(work.poses, own.row, Pose), own.wrench)
-
-
 def rows_of_constraints(places: Table, work: Workspace, rates: bool, J: Table) -> None:
     """J_c, a row for each constraint, or its rate, from the screws, poses and twists of the rows in the base frame."""
     clear(J)
     for l in range(places.shape[0]):
-        own = load(places, l, Constraint)
-        F, i, k = wrench_in_base(own, work), own.row, own.other
+        link, k, F = load(places, l, Constraint)
+        F, i = F if link < 0 else steps.wrench_to_parent(load(work.poses, link, Pose), F), link
         while i != k:  # parents come before children, so the larger one does not carry the other
             r = i if i > k else k
             S = load(work.columns, r, Twist)
             if rates:
-                S = steps.bracket(twist_relative_to(work, r, own.row), S)
+                V = load(work.twists, r, Twist)
+                S = steps.bracket(V if link < 0 else add(V, scale(-1.0, load(work.twists, link, Twist))), S)
             if i > k:
                 J[l, i] = steps.power(S, F)
                 i = work.parents[i]
@@ -55,12 +51,6 @@ def constraint_jacobian(table: Table, q: Table, places: Table, work: Workspace, 
     for i in range(table.shape[0] - 1):
         store(work.columns, i, screw_of_row(table, i, work))
     rows_of_constraints(places, work, False, J)
-
-
-def twist_relative_to(work: Workspace, i: int, k: int) -> Twist:
-    """The twist of row i relative to row k in the base frame."""
-    V = AT_REST if i < 0 else load(work.twists, i, Twist)
-    return V if k < 0 else add(V, scale(-1.0, load(work.twists, k, Twist)))
 
 
 def constraint_jacobian_dot(

@@ -189,39 +189,27 @@ def near_sincos(c: Code, x: str) -> tuple[str, str, str]:
 
 
 def sincos(width: int) -> str:
-    """Module text of ``sincos`` of every lane; the C library computes angles beyond ``RANGE``, one by one."""
+    """Module text of ``sincos`` of every lane; the C library computes those of angles beyond ``RANGE``."""
     c = Code(width)
     t, n = c.type, width
     *values, far = near_sincos(c, "%x")
     mask = c.let(f"bitcast <{n} x i1> {far} to i{n}")
     any_far = c.let(f"icmp ne i{n} {mask}, 0")
     pair = f"{{ {t}, {t} }}"
-    c.do(f"br i1 {any_far}, label %lane, label %done, !prof !0")
-    c.label("lane")
-    c.do("%i = phi i64 [ 0, %0 ], [ %next, %after ]")
-    c.do(f"%s0 = phi {t} [ {values[0]}, %0 ], [ %s1, %after ]")
-    c.do(f"%c0 = phi {t} [ {values[1]}, %0 ], [ %c1, %after ]")
-    c.do(f"%here = extractelement <{n} x i1> {far}, i64 %i")
-    c.do("br i1 %here, label %exact, label %after")
+    c.do(f"br i1 {any_far}, label %exact, label %done, !prof !0")
     c.label("exact")
-    c.do(f"%angle = extractelement {t} %x, i64 %i")
-    c.do("%sine = call double @sin(double %angle)")
-    c.do("%cosine = call double @cos(double %angle)")
-    c.do(f"%s2 = insertelement {t} %s0, double %sine, i64 %i")
-    c.do(f"%c2 = insertelement {t} %c0, double %cosine, i64 %i")
-    c.do("br label %after")
-    c.label("after")
-    c.do(f"%s1 = phi {t} [ %s0, %lane ], [ %s2, %exact ]")
-    c.do(f"%c1 = phi {t} [ %c0, %lane ], [ %c2, %exact ]")
-    c.do("%next = add i64 %i, 1")
-    c.do(f"%more = icmp ult i64 %next, {n}")
-    c.do("br i1 %more, label %lane, label %done")
+    exact = ["poison", "poison"]
+    for lane in range(n):
+        angle = c.let(f"extractelement {t} %x, i64 {lane}")
+        for k, function in enumerate(("sin", "cos")):
+            y = c.let(f"call double @{function}(double {angle})")
+            exact[k] = c.let(f"insertelement {t} {exact[k]}, double {y}, i64 {lane}")
+    chosen = [c.let(f"select <{n} x i1> {far}, {t} {y}, {t} {x}") for y, x in zip(exact, values, strict=True)]
+    c.do("br label %done")
     c.label("done")
-    c.do(f"%s = phi {t} [ {values[0]}, %0 ], [ %s1, %after ]")
-    c.do(f"%c = phi {t} [ {values[1]}, %0 ], [ %c1, %after ]")
-    c.do(f"%p = insertvalue {pair} poison, {t} %s, 0")
-    c.do(f"%pc = insertvalue {pair} %p, {t} %c, 1")
-    c.do(f"ret {pair} %pc")
+    s, o = (c.let(f"phi {t} [ {x}, %0 ], [ {y}, %exact ]") for x, y in zip(values, chosen, strict=True))
+    whole = c.let(f"insertvalue {pair} {c.let(f'insertvalue {pair} poison, {t} {s}, 0')}, {t} {o}, 1")
+    c.do(f"ret {pair} {whole}")
     return c.function(f"{pair} @{SINCOS}({t} %x)", "declare double @sin(double)", "declare double @cos(double)", SELDOM)
 
 

@@ -206,12 +206,8 @@ class Loaded:
         for part in code:
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
         self._engine.finalize_object()
+        self.address: Callable[[str], int] = self._engine.get_function_address
         self.nbytes = sum(map(len, code)) + 64_000  # measured: partly filled pages, and the engine's tables
-
-    def address(self, name: str) -> int:
-        """Address of a function."""
-        address: int = self._engine.get_function_address(name)
-        return address
 
 
 class Host(NamedTuple):

@@ -26,8 +26,17 @@ from screwdyn.backends.kernels import entry
 from screwdyn.backends.kernels.entry import address
 from screwdyn.backends.llvm import emit, machine
 from screwdyn.backends.llvm.machine import Loaded, compiling, host, object_file
-from screwdyn.backends.tape.tape import Node, Recorded, Scalar, Tape
-from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants, inputs, open_inertias, outputs
+from screwdyn.backends.tape.tape import Recorded, Scalar, Tape, TooLong
+from screwdyn.backends.tape.trace import (
+    Scalars,
+    Subject,
+    Undetermined,
+    constants,
+    inputs,
+    open_inertias,
+    outputs,
+    zeros,
+)
 from screwdyn.core.types import apart
 from screwdyn.physics import charts as charting
 from screwdyn.physics import quantities
@@ -539,24 +548,9 @@ class Programs:
             part.result()
 
 
-class TooLong(Exception):
-    """The function has more operations than are compiled."""
-
-
-class Nodes(list[Node]):
-    """Operations on a tape; raises TooLong if the outputs will depend on more than ``LARGEST`` of them."""
-
-    def append(self, node: Node) -> None:
-        """Append an operation."""
-        if len(self) > _WRITTEN * LARGEST:
-            raise TooLong
-        super().append(node)
-
-
 def recorded(name: str, structure: Structure) -> Program:
     """Record a quantity of a structure, and plan it; raises TooLong, or Undetermined as ``record``."""
-    tape = Tape()
-    tape.nodes = Nodes()
+    tape = Tape(_WRITTEN * LARGEST)
     subject = structure.subject(tape)
     if CATALOGUE[name].base_parameters and not len(structure.places):
         subject = subject._replace(table=aligned_frames(subject.table))
@@ -623,7 +617,7 @@ class _Motion:
             bodies = inputs(own, "bodies", range(NUMBERS * len(kind.rows)))
             table[list(kind.rows), MASS:PARENT] = bodies.reshape(-1, NUMBERS)
         (self._acceleration,) = outputs(own, "forward_dynamics", subject._replace(table=table))
-        numbers = {field: _zeros(n) for field in JointForces._fields if field != "where"}
+        numbers = {field: zeros(n) for field in JointForces._fields if field != "where"}
         for field, row in kind.forces:
             numbers[field][row] = tape.input((field, row))
         forces: Any = JointForces
@@ -653,7 +647,7 @@ class _Motion:
 
     def rate(self, q: Scalars, qd: Scalars) -> Scalars:
         """The time derivative of the positions."""
-        rate = _zeros(len(q))
+        rate = zeros(len(q))
         charting.position_rate(self._charts.where, self._charts.groups, q, qd[self._freedoms], rate)
         return rate
 
@@ -665,13 +659,9 @@ class _Motion:
 
     def moved(self, q: Scalars, v: Scalars) -> Scalars:
         """The positions reached by moving at v for unit time."""
-        reached = _zeros(len(q))
+        reached = zeros(len(q))
         charting.integrate(self._charts.where, self._charts.groups, q, v[self._freedoms], reached)
         return reached
-
-
-def _zeros(n: int) -> Scalars:
-    return np.full(n, 0.0, dtype=object)
 
 
 # Compiled steps: many steps of an integrator in one call, for a batch of states
@@ -687,8 +677,7 @@ def _stepped(structure: Structure, kind: StepKind) -> Program:
 
 def _recorded_steps(structure: Structure, kind: StepKind) -> Program:
     """The steps of a structure, recorded on a tape and planned."""
-    tape, own = Tape(), Tape()
-    tape.nodes, own.nodes = Nodes(), Nodes()
+    tape, own = Tape(_WRITTEN * LARGEST), Tape(_WRITTEN * LARGEST)
     subject = structure.subject(own).with_zeros()
     n = subject.nv
     lengths = {"q": subject.nq, "qd": n, **{x: subject.nq if x == "q_target" else n for x in kind.control}}

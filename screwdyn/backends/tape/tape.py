@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["CountingTape", "Node", "Recorded", "Scalar", "Tape"]
+__all__ = ["CountingTape", "Node", "Recorded", "Scalar", "Tape", "TooLong"]
 
 
 class Node(NamedTuple):
@@ -94,6 +94,10 @@ def _is_scalar(x: object) -> bool:
     return isinstance(x, _SCALARS) or (hasattr(x, "__float__") and not hasattr(x, "__len__"))
 
 
+class TooLong(Exception):
+    """There are more operations than a tape may have."""
+
+
 class Tape:
     """Operations in an order in which they can be evaluated; equal operations are stored once.
 
@@ -101,8 +105,9 @@ class Tape:
     positions of scalars that remain terms of angles, such as q + c, unless terms of theirs cancel.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: float = math.inf) -> None:
         self.nodes: list[Node] = []
+        self._most = most
         self.assumed: list[tuple[Scalar, Scalar]] = []
         self._positions: dict[Node, int] = {}
         self._factors: dict[int, tuple[int, ...]] = {}
@@ -117,6 +122,8 @@ class Tape:
         at = self._positions.get(node)
         if at is None:
             at = self._positions[node] = len(self.nodes)
+            if at > self._most:
+                raise TooLong
             self.nodes.append(node)
         return at
 

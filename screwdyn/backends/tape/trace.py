@@ -48,7 +48,7 @@ from screwdyn.physics.table import (
 from screwdyn.screws.screw import LENGTH_TOLERANCE
 
 __all__ = ["Scalars", "Subject", "Undetermined", "computed", "constants", "dependent_rates", "derivatives", "inputs"]
-__all__ += ["loop_dynamics", "mass_matrix_dot", "open_inertias", "outputs", "record", "regressor"]
+__all__ += ["loop_dynamics", "mass_matrix_dot", "open_inertias", "outputs", "record", "regressor", "scalars", "zeros"]
 
 Scalars = npt.NDArray[np.object_]
 
@@ -119,7 +119,7 @@ class Subject(NamedTuple):
         """The table, with the poses of group joints in the homes of their first rows, and the rows' coordinates."""
         table, x, chart, couplings = self.table, q.copy(), self.chart, self.couplings
         if couplings is not None or len(chart.groups):
-            table, x = table.copy(), _zeros(len(table) - 1)
+            table, x = table.copy(), zeros(len(table) - 1)
             charting.recentre(self.table, chart.where, chart.groups, q, table, x)
         if couplings is not None:
             couplings = couplings.astype(object)
@@ -137,7 +137,7 @@ class Subject(NamedTuple):
         """Rates or accelerations of the rows, from those of the freedoms; a copy."""
         if self.couplings is None:
             return v.copy()
-        rows = _zeros(len(self.table) - 1)
+        rows = zeros(len(self.table) - 1)
         charting.spread(self.couplings, v, rows)
         return rows
 
@@ -149,7 +149,7 @@ class Subject(NamedTuple):
         if "k" in result.shape:
             assert self.places is not None
             couplings = charting.couplings_of_path(self.table, couplings, int(self.places[0, ROW]))
-        out = _zeros(*map(self.size, result.shape))
+        out = zeros(*map(self.size, result.shape))
         contraction(couplings, rows, out)
         return out
 
@@ -211,14 +211,14 @@ def computed(entry: Quantity, subject: Subject, state: Callable[[str], Scalars])
         quantities = (CATALOGUE.get(name) or INTERNAL[name] for name in entry.coupled.quantities)
         parts = [x for quantity in quantities for x in computed(quantity, subject, state)]
         parts += [state(group) for group in entry.coupled.arguments]
-        parts += [_zeros(*map(subject.size, shape)) for shape in entry.coupled.scratch]
-        outputs = [_zeros(*map(subject.size, result.shape)) for result in entry.results]
-        work = workspace(subject.table, _zeros)._replace(parents=range(-1, subject.nv - 1))
+        parts += [zeros(*map(subject.size, shape)) for shape in entry.coupled.scratch]
+        outputs = [zeros(*map(subject.size, result.shape)) for result in entry.results]
+        work = workspace(subject.table, zeros)._replace(parents=range(-1, subject.nv - 1))
         if failed := entry.coupled.finish(*parts, work, *outputs):
             raise Undetermined(entry.name, failed)
         return outputs
     given = {group: state(group) for group in entry.arguments}
-    given |= {group: _zeros(subject.nv) for group in entry.at_rest}
+    given |= {group: zeros(subject.nv) for group in entry.at_rest}
     table, given["q"] = subject.rows(given["q"])
     given |= {group: subject.of_rows(x) for group, x in given.items() if group in ("qd", "qdd")}
     if "qdd" in given:
@@ -226,10 +226,10 @@ def computed(entry: Quantity, subject: Subject, state: Callable[[str], Scalars])
     results = {}
     for result in entry.results:  # a recursion fills numbers of shape (1,), and stacks of matrices as one matrix
         *before, last = map(over_rows, result.shape or (1,))
-        results[result.name] = _zeros(*([math.prod(before)] if before else []), last)
+        results[result.name] = zeros(*([math.prod(before)] if before else []), last)
     places = [subject.places] if entry.places else []
-    scratch = [tuple(_zeros(*map(over_rows, shape)) for shape in entry.scratch)] if entry.scratch else []
-    work = workspace(table, _zeros)
+    scratch = [tuple(zeros(*map(over_rows, shape)) for shape in entry.scratch)] if entry.scratch else []
+    work = workspace(table, zeros)
     if status := entry.recursion(table, *given.values(), *places, *scratch, work, *entry.handed([*results.values()])):
         raise Undetermined(entry.name, status)
     for result in entry.results:
@@ -257,7 +257,8 @@ def inputs(tape: Tape, group: str, names: Iterable[Hashable]) -> Scalars:
     return np.array([tape.input((group, name)) for name in names], dtype=object)
 
 
-def _zeros(*shape: int) -> Scalars:
+def zeros(*shape: int) -> Scalars:
+    """An array of zeros to be recorded in."""
     return np.full(shape, 0.0, dtype=object)
 
 
@@ -382,7 +383,7 @@ def dependent_rates(
     """
     (J,), (J_dot,) = (record(tape, f"constraint_jacobian{end}", subject) for end in ("", "_dot"))
     adjugate, determinant = _adjugate(J[:, others])
-    Z, B = _zeros(subject.nv, len(independent)), _zeros(subject.nv, subject.nv)
+    Z, B = zeros(subject.nv, len(independent)), zeros(subject.nv, subject.nv)
     Z[independent, range(len(independent))] = 1.0
     Z[others] = -(adjugate @ J[:, independent]) / determinant
     B[others] = -(adjugate @ J_dot) / determinant
@@ -536,7 +537,7 @@ def _direction(tape: Tape, argument: str, subject: Subject, along: Scalars) -> d
     given = subject.inputs(tape, argument)
     rates: Any = along
     if argument == "q":
-        rates = _zeros(len(given))
+        rates = zeros(len(given))
         charting.position_rate(subject.chart.where, subject.chart.groups, given, along[subject.freedoms], rates)
     return {tape.nodes[x.node].a: rate for x, rate in zip(given, rates, strict=True)}
 

@@ -20,8 +20,18 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import JSONError
 from screwdyn.core.types import is_name
-from screwdyn.io.document import Entry, NotANumber, PlacedProblem, Table, known_effective, listed, read_source
-from screwdyn.io.expression_text import assumptions_of, symbol_of, text_of
+from screwdyn.io.document import (
+    Entry,
+    NotANumber,
+    PlacedProblem,
+    Table,
+    assumptions_of,
+    known_effective,
+    listed,
+    read_source,
+    symbol_of,
+    text_of,
+)
 from screwdyn.mechanism.chart import Chart, checked_positions
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor

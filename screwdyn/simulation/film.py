@@ -16,8 +16,7 @@ from screwdyn.mechanism.joint import free
 from screwdyn.physics.state import State
 from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion
 from screwdyn.simulation.integrators import Integrator
-from screwdyn.views.scene import Mark, Scene, Stage, at_rest, stage_scene
-from screwdyn.views.solids import joint_point
+from screwdyn.views.scene import Mark, Scene, Stage, at_rest, joint_point, stage_scene
 
 # Of a film; more are an error in fps, and would fill the memory.
 _MOST_FRAMES = 100_000

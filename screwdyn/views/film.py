@@ -24,8 +24,7 @@ from tqdm import tqdm
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.views import checked_path
-from screwdyn.views.scene import Camera, Scene
-from screwdyn.views.solids import Solid, arrow
+from screwdyn.views.scene import Camera, Scene, Solid, arrow
 
 if TYPE_CHECKING:
     from screwdyn.views.figures import Figure

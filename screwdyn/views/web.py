@@ -21,8 +21,7 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.model import Robot
-from screwdyn.views.scene import Arrow, Part, Scene, SceneNode, still
-from screwdyn.views.solids import Color
+from screwdyn.views.scene import Arrow, Color, Part, Scene, SceneNode, still
 
 try:
     import rich

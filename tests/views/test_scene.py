@@ -6,8 +6,7 @@ from film import CRATE, END, GRASP, RELEASE, arm, node_of, swing, texts_of
 
 import screwdyn as sd
 from screwdyn.simulation.film import run_scene
-from screwdyn.views.scene import IMPACT, LOOPS, Stage, at_rest, stage_scene, still
-from screwdyn.views.solids import LOOP
+from screwdyn.views.scene import IMPACT, LOOP, LOOPS, Stage, at_rest, stage_scene, still
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,7 @@ import pytest
 from film import node_of
 
 import screwdyn as sd
-from screwdyn.views.scene import still
-from screwdyn.views.solids import shape_solids
+from screwdyn.views.scene import shape_solids, still
 
 GREY, RED = (0.5, 0.5, 0.5, 1.0), (1.0, 0.0, 0.0, 0.5)
 SLANTED = sd.screw.exp([0.3, -0.2, 0.5, 0.1, 0.2, 0.3])

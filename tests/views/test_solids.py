@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import screwdyn as sd
-from screwdyn.views.solids import (
+from screwdyn.views.scene import (
     ACTIVE,
     LOOP,
     PASSIVE,

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import screwdyn as sd
-from screwdyn.io.expression_text import assumptions_of, expression_of, symbol_of, text_of
+from screwdyn.io.document import assumptions_of, expression_of, symbol_of, text_of
 
 X, Y = sympy.symbols("x y")
 LEAVES = st.one_of(

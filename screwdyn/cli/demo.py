@@ -66,8 +66,8 @@ class ComputedTorque:
         return {name: float(x) for name, x, idle in zip(tree.coordinates, tau, p, strict=True) if not idle}
 
 
-# End of the path, grasp and release as fractions of the duration.
-PATH, GRASP, RELEASE = 0.8, 0.24, 0.68
+# Length of a run, and times of the end of the path, the grasp and the release, s.
+SECONDS, PATH, GRASP, RELEASE = 5.0, 4.0, 1.2, 3.4
 # Largest static deflection by the crate's weight with a controller without the payload model, in rad or m.
 SAG = 0.1
 # Samples of a run.
@@ -83,7 +83,6 @@ class Task:
     crate: str  # its name
     body: sd.Inertia
     path: Path5
-    seconds: float  # length of a run
     grasp: sd.Grasp
     release: sd.Release
 
@@ -96,9 +95,9 @@ class Task:
 
     def run(self, controller: ComputedTorque, progress: bool) -> sd.Run:
         """Simulate the whole task."""
-        tree, events, step = self.robot.copy(), (self.grasp, self.release), self.seconds / SAMPLES
+        tree, events, step = self.robot.copy(), (self.grasp, self.release), SECONDS / SAMPLES
         start = sd.State(tree, self.path.start)
-        return sd.simulate(tree, start, self.seconds, controller, events, progress, step=step, rtol=1e-8, atol=1e-9)
+        return sd.simulate(tree, start, SECONDS, controller, events, progress, step=step, rtol=1e-8, atol=1e-9)
 
     def attach_seconds(self, state: sd.State, repeats: int = 100) -> float:
         """Median time to attach the crate and compute the first M, C and g of the new robot."""
@@ -136,7 +135,6 @@ def plan(
     robot: sd.KinematicTree,
     to: str,
     *,
-    seconds: float = 5.0,
     mass: float | None = None,
     ends: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> Task:
@@ -155,9 +153,9 @@ def plan(
         hint = f"choose one of: {some(movable)}" if movable else none
         raise sd.ScrewdynError(f"no joint moves link {to!r}; {hint}")
     start, end = _ends(robot, to) if ends is None else np.array(ends)
-    path = Path5(start, end, PATH * seconds)
+    path = Path5(start, end, PATH)
     robot.forward_dynamics(path.start, np.zeros(robot.nv), np.zeros(robot.nv))
-    q, qd, _ = path(GRASP * seconds)
+    q, qd, _ = path(GRASP)
     pose, velocity = robot.forward_kinematics(to, q), robot.jacobian(to, q, "mixed")[3:] @ qd
     g = float(np.linalg.norm(robot.gravity))
     up = -robot.gravity / g
@@ -166,17 +164,16 @@ def plan(
     across = across / np.linalg.norm(across)
     hanging = sd.screw.pose(np.column_stack([across, np.cross(up, across), up]), pose[:3, 3])
     if mass is None:
-        held = np.linspace(GRASP, RELEASE, 20) * seconds
-        mass = _bearable(robot, to, np.array([path(t)[0] for t in held]), up)
+        mass = _bearable(robot, to, np.array([path(t)[0] for t in np.linspace(GRASP, RELEASE, 20)]), up)
     length = 0.14 * _reach(robot, to)
     crate = sd.Inertia.box(mass, (0.6 * length,) * 3, com=(0, 0, -length))
     name, swing = (unused(stem, {*robot.links, *robot.joints}) for stem in ("crate", "swing"))
     # A twentieth of the critical damping.
     damping = 0.1 * float(np.sqrt(crate.origin_tensor[0, 0] * mass * g * length))
     hook = sd.revolute("x", passive=True, damping=damping, name=swing)
-    at, when = sd.screw.inverse(pose) @ hanging, GRASP * seconds
-    grasp = sd.Grasp(crate, to=to, twist="at_rest", joint=hook, at=at, name=name, time=when)
-    return Task(robot, to, name, crate, path, seconds, grasp, sd.Release(name, time=RELEASE * seconds))
+    at = sd.screw.inverse(pose) @ hanging
+    grasp = sd.Grasp(crate, to=to, twist="at_rest", joint=hook, at=at, name=name, time=GRASP)
+    return Task(robot, to, name, crate, path, grasp, sd.Release(name, time=RELEASE))
 
 
 def _ends(robot: sd.KinematicTree, to: str) -> tuple[Array, Array]:

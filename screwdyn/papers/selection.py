@@ -220,8 +220,7 @@ def time_ratios(arms: Mapping[str, Arm], trajectories: Mapping[str, Trajectory])
             start = time.perf_counter()
             call()
             least[name] = min(least[name], time.perf_counter() - start)
-    first = next(iter(least.values()))
-    return {name: float(x / first) for name, x in least.items()}
+    return {name: float(x / next(iter(least.values()))) for name, x in least.items()}
 
 
 def _call(arm: Arm, trajectory: Trajectory) -> Callable[[], Array]:

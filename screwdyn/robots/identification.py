@@ -28,7 +28,7 @@ _UNITS: tuple[str, ...] = ("kg", *["kg m"] * 3, *["kg m²"] * 6)
 
 
 @dataclass(frozen=True, eq=False)
-class _States:
+class _Samples:
     """Samples of a motion, flattened to N states q (N, nq), qd and qdd (N, nv), of a copy of a tree."""
 
     tree: KinematicTree
@@ -379,7 +379,7 @@ def identify(
     >>> abs(found["m"] - 3.0) < 3 * found.standard_error("m") < 0.1
     True
     """
-    motion = _States.of(tree, q, qd, qdd)
+    motion = _Samples.of(tree, q, qd, qdd)
     tree = motion.tree
     if not isinstance(link, str):  # None stands for all links in a regressor
         raise UnknownNameError.of(link, tree.links)
@@ -460,7 +460,7 @@ class BaseParameters:
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Y_b, (N, nv, b), for samples (…, nq), (…, nv), (…, nv) of N states."""
-        return _States.of(self.tree, q, qd, qdd).columns(self.friction)[..., self.kept]
+        return _Samples.of(self.tree, q, qd, qdd).columns(self.friction)[..., self.kept]
 
     def estimate(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tau: ArrayLike, *, noise: ArrayLike | None = None
@@ -470,7 +470,7 @@ class BaseParameters:
         Parameters, errors and warnings as for :func:`screwdyn.identify`. Combinations that the
         samples do not determine keep the values of the tree.
         """
-        motion = _States.of(self.tree, q, qd, qdd)
+        motion = _Samples.of(self.tree, q, qd, qdd)
         columns, inertial = motion.columns(self.friction), self.tree.derivatives.parameters()
         rest = motion.rest(tau, self.friction, columns[..., : len(inertial)] @ inertial)
         columns = columns[..., self.kept]
@@ -537,13 +537,13 @@ def base_parameters(
     if not tree.nv:
         raise ScrewdynError("the tree has no coordinates, so there are no torques")
     if q is not None and qd is not None and qdd is not None:
-        motion = _States.of(tree, q, qd, qdd)
+        motion = _Samples.of(tree, q, qd, qdd)
     elif any(x is not None for x in (q, qd, qdd)):
         raise ScrewdynError("give q, qd and qdd of the states, or none of them for random states")
     else:
         rng, count = np.random.default_rng(0), _MORE + _PER_PARAMETER * 10 * len(tree.links) // tree.nv
         q = np.array([tree.random_configuration(rng) for _ in range(count)])
-        motion = _States.of(tree, q, *rng.uniform(-2, 2, (2, count, tree.nv)))
+        motion = _Samples.of(tree, q, *rng.uniform(-2, 2, (2, count, tree.nv)))
     tree, bodies = motion.tree, motion.tree.links[1:]
     names, units = _labels(tree, friction, [f"{link}." for link in bodies])
     preference = np.append(np.tile(_PREFERENCE, len(bodies)), np.full(len(names) - 10 * len(bodies), 3))

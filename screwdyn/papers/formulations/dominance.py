@@ -12,7 +12,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["Parts", "SimplifiedModel", "TorqueError", "parts", "simplified"]
 
 _GROUPS = ("q", "qd", "qdd")
-
-Trajectory: TypeAlias = Any
-"""q, q̇ and q̈ at set points: three arrays (k, n), or any object that has them as ``q``, ``qd`` and ``qdd``."""
 
 
 class Parts(NamedTuple):
@@ -102,7 +99,7 @@ class Parts(NamedTuple):
         return figure
 
 
-def parts(tree: Mechanism, trajectory: Trajectory) -> Parts:
+def parts(tree: Mechanism, trajectory: Any) -> Parts:
     """The translational and rotational parts of D and h along a trajectory.
 
     Parameters
@@ -158,16 +155,15 @@ class FuEquations:
         D_tran, D_rot, h_tran, h_rot = (np.where(k, x, 0.0) for k, x in zip(kept, self.parts, strict=True))
         return (D_tran + D_rot) @ self._qdd + h_tran + h_rot + self._c
 
-    def set_points(self, trajectory: Trajectory) -> Array:
+    def set_points(self, trajectory: Any) -> Array:
         """The trajectory as an array (3, k, n), k ≥ 1."""
         given = trajectory
         if not isinstance(trajectory, Sequence | np.ndarray):
-            if not all(hasattr(trajectory, group) for group in _GROUPS):
-                expected = "three arrays, q, qd and qdd, or an object that has them, such as a Run"
-                raise ShapeError(f"a trajectory is {expected}; got {trajectory!r}")
-            given = [getattr(trajectory, group) for group in _GROUPS]
+            given = [getattr(trajectory, group) for group in _GROUPS if hasattr(trajectory, group)]
         if len(given) != 3:
-            raise ShapeError(f"a trajectory is three arrays, q, qd and qdd; got {len(given)}")
+            got = len(given) if given is trajectory else repr(trajectory)
+            expected = "three arrays, q, qd and qdd, or an object that has them, such as a Run"
+            raise ShapeError(f"a trajectory is {expected}; got {got}")
         state = self.checked(*given)
         if state.ndim != 3 or not state.shape[1]:
             raise ShapeError(f"q, qd and qdd must have shape (set points, {state.shape[-1]}); got {state.shape[1:]}")
@@ -197,7 +193,7 @@ class FuEquations:
         return Parts(*(self.evaluated(x, state) for x in self.parts))
 
 
-def simplified(tree: Mechanism, trajectory: Trajectory, tolerance: float) -> SimplifiedModel:
+def simplified(tree: Mechanism, trajectory: Any, tolerance: float) -> SimplifiedModel:
     """Propose a model without the parts of D and h that hardly matter along a trajectory.
 
     The parts are D_ij^tran, D_ij^rot (together with D_ji, so that D stays symmetric), h_i^tran and h_i^rot; gravity is
@@ -319,7 +315,7 @@ class SimplifiedModel:
         """Error along the trajectory of the model, at most ``tolerance`` relative to the peaks, up to rounding."""
         return self.error_along(self.trajectory)
 
-    def error_along(self, trajectory: Trajectory) -> TorqueError:
+    def error_along(self, trajectory: Any) -> TorqueError:
         """Error along another trajectory, given as for :func:`parts`, for which the tolerance is no bound.
 
         ShapeError if the trajectory has a wrong shape, or entries that are not finite.

@@ -191,7 +191,9 @@ def test_a_model_keeps_the_tree_that_it_was_made_from(puma):
 
 def test_wrong_arguments_are_refused():
     arm, good = robots.two_link(), np.zeros((3, 4, 2))
-    with pytest.raises(sd.ShapeError, match="three arrays, q, qd and qdd; got 2"):
+    with pytest.raises(
+        sd.ShapeError, match="three arrays, q, qd and qdd, or an object that has them, such as a Run; got 2"
+    ):
         dominance.parts(arm, good[:2])
     with pytest.raises(sd.ShapeError, match=r"the same shape \(…, 2\); got q \(4, 2\), qd \(3, 2\), qdd \(4, 2\)"):
         dominance.parts(arm, (good[0], good[1, :3], good[2]))

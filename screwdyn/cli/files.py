@@ -39,9 +39,7 @@ def read_robot(path: Path, floating_base: bool = False, xacro: bool | None = Non
     if suffix in _URDF:
         return KinematicTree.from_urdf(path, floating_base=floating_base, xacro=xacro)
     if suffix not in _READERS:
-        raise ScrewdynError(
-            f"cannot read {str(path)!r}: its suffix must be {', '.join(_URDF)}, {' or '.join(_READERS)}"
-        )
+        raise ScrewdynError(f"cannot read '{path}': its suffix must be {', '.join(_URDF)}, {' or '.join(_READERS)}")
     if floating_base:
         raise ScrewdynError(f"--floating-base is for URDF; {str(path)!r} states itself how its base moves")
     return _READERS[suffix](path)
@@ -90,9 +88,7 @@ def output_paths(names: Mapping[str, str], folder: Path, overwrite: bool) -> dic
                 "replace it by --overwrite"
             )
         if inside := [str(other) for other in found.values() if path in other.parents]:
-            raise ScrewdynError(
-                f"the output {str(path)!r} would also be the folder of {inside[0]!r}; rename one of them"
-            )
+            raise ScrewdynError(f"the output '{path}' would also be the folder of {inside[0]!r}; rename one of them")
     for path in found.values():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -49,9 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="screwdyn", description="Dynamics of robots that are reconfigured while they move."
-    )
+    parser = argparse.ArgumentParser(prog="screwdyn", description="Dynamics of robots that change while they move.")
     parser.add_argument("--version", action="version", version=f"screwdyn {version('screwdyn')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

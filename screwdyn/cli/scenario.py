@@ -485,9 +485,7 @@ def _condition(given: Entry, present: _Present) -> Callable[[float, State], floa
     return partial(_passed, number, fields[number].value, side, float(value), float(after))
 
 
-def run_scenario(
-    path: Path, folder: Path, progress: bool = False, *, overwrite: bool = False, xacro: bool = False
-) -> str:
+def run_scenario(path: Path, folder: Path, progress: bool = False, overwrite: bool = False, xacro: bool = False) -> str:
     """Simulate a scenario, write its output files to a folder, and return a summary."""
     scenario = read_scenario(path, xacro)
     outputs = output_paths(scenario.outputs, folder, overwrite)

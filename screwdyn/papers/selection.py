@@ -223,12 +223,10 @@ def time_ratios(arms: Mapping[str, Arm], trajectories: Mapping[str, Trajectory])
     return {name: float(x / next(iter(least.values()))) for name, x in least.items()}
 
 
-def _call(arm: Arm, trajectory: Trajectory) -> Callable[[], Array]:
+def _call(arm: Arm, path: Trajectory) -> Callable[[], Array]:
     """Inverse dynamics of 4096 states: the samples of the trajectory, repeated."""
     n = arm.tree.nv
-    q, qd, qdd = (
-        np.ascontiguousarray(np.resize(x, (_STATES, n)).T).T for x in (trajectory.q, trajectory.qd, trajectory.qdd)
-    )
+    q, qd, qdd = (np.ascontiguousarray(np.resize(x, (_STATES, n)).T).T for x in (path.q, path.qd, path.qdd))
     if processor() is None:
         return lambda: arm.tree.inverse_dynamics(q, qd, qdd)
     fast = arm.tree.compile(threads=1).wait()
@@ -372,24 +370,6 @@ def _name(axis: Array) -> str:
 _Line = tuple[str, Callable[..., Any], list[tuple[float, float, str]]]
 
 
-def table(arms: Mapping[str, Criteria]) -> str:
-    """A column for each arm; * marks the best values of a line, unless all are equal within their errors."""
-    # Lengths, areas and volumes cannot be compared.
-    alike = len({c.dimension for c in arms.values() if c.dimension}) == 1
-    rows: list[tuple[str, ...]] = [("", *arms)]
-    for label, best, cells in _lines(arms):
-        known = [(value, error) for value, error, _ in cells if not math.isnan(value)]
-        first, error = best(known, default=(math.nan, 0.0))
-        equal = [abs(value - first) <= error + own for value, own, _ in cells]
-        marked = (alike or best is min) and sum(equal) < len(known)
-        marks = [" *" * (marked and mark) for mark in equal]
-        texts = ["n/a" if math.isnan(x) else f"{text}{mark}" for (x, _, text), mark in zip(cells, marks, strict=True)]
-        rows.append((label, *texts))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    text = ["  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([*text, *(f"n/a of {name!r}: {reason}" for name, c in arms.items() for reason in c.missing)])
-
-
 def _lines(arms: Mapping[str, Criteria]) -> Iterator[_Line]:
     """The criteria; numbers with three digits, which are also what is compared."""
     first, *_ = arms.values()
@@ -437,7 +417,22 @@ class Selection:
         return self.arms[name]
 
     def __repr__(self) -> str:
-        return table(self.arms)
+        arms = self.arms
+        # Lengths, areas and volumes cannot be compared.
+        alike = len({c.dimension for c in arms.values() if c.dimension}) == 1
+        rows: list[tuple[str, ...]] = [("", *arms)]
+        for label, best, cells in _lines(arms):
+            known = [(value, error) for value, error, _ in cells if not math.isnan(value)]
+            first, error = best(known, default=(math.nan, 0.0))
+            equal = [abs(value - first) <= error + own for value, own, _ in cells]
+            marked = (alike or best is min) and sum(equal) < len(known)
+            marks = [" *" * (marked and mark) for mark in equal]
+            texts = ["n/a" if math.isnan(x) else text + mark for (x, _, text), mark in zip(cells, marks, strict=True)]
+            rows.append((label, *texts))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        text = ["  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        missing = (f"n/a of {name!r}: {reason}" for name, c in arms.items() for reason in c.missing)
+        return "\n".join([*text, *missing])
 
     def plot(self) -> Figure:
         """Draw the criteria, sections of the workspaces coloured by manipulability, and the torques.

@@ -120,7 +120,11 @@ class Reach:
         if sizes[0] < 1e-12:
             raise NoSizeError(f"the tip {arm.tip!r} of {arm.name!r} does not move; choose another link as the tip")
         basis = directions[sizes > _FLAT * sizes[0]]
-        self.axes = _axes(basis)
+        # An orthonormal basis of the same span, along axes of the base frame as far as possible.
+        projector = basis.T @ basis
+        kept = np.sort(np.argsort(-np.diag(projector).round(9), kind="stable")[: len(basis)])
+        Q, R = np.linalg.qr(projector[:, kept])
+        self.axes = np.asarray(Q * np.sign(np.diag(R)))
         x = self.position(self._q)
         self._points, self._size = cKDTree(x), float(np.ptp(x, axis=0).max())
         if self.manipulability(self._q).max() < _FLAT * self._size ** len(basis):
@@ -216,11 +220,3 @@ def sobol(count: int, low: Array, high: Array, rng: np.random.Generator) -> Arra
     """At least ``count`` points in a box, a power of 2: a Sobol sequence with a random shift, (points, n)."""
     points = qmc.Sobol(len(low), scramble=False).random_base2((count - 1).bit_length())
     return np.asarray(low + (high - low) * ((points + rng.random(len(low))) % 1))
-
-
-def _axes(basis: Array) -> Array:
-    """An orthonormal basis (3, k) of the span of rows (k, 3), along axes of the base frame as far as possible."""
-    projector = basis.T @ basis
-    kept = np.sort(np.argsort(-np.diag(projector).round(9), kind="stable")[: len(basis)])
-    Q, R = np.linalg.qr(projector[:, kept])
-    return np.asarray(Q * np.sign(np.diag(R)))

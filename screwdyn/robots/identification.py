@@ -84,9 +84,7 @@ def _labels(
     units = [*_UNITS] * len(prefixes)
     if friction:
         turns = [S[:3].any() for joint in map(tree.joint, tree.joints) if joint.nv for S in joint.screws.T]
-        for what, turning, sliding in zip(
-            Friction._fields, ("N m s/rad", "N m", "N m"), ("N s/m", "N", "N"), strict=True
-        ):
+        for what, turning, sliding in (("viscous", "N m s/rad", "N s/m"), ("dry", "N m", "N"), ("offset", "N m", "N")):
             names += [f"{name}.{what}" for name in tree.coordinates]
             units += [turning if turn else sliding for turn in turns]
     return tuple(names), tuple(units)
@@ -694,8 +692,9 @@ def consistent_fit(A: Array, b: Array, near: Array) -> Array:
     Damped Newton steps follow the minima of ½ |A π − b|² + μ (tr J₀⁻¹J − log det J), which is convex, as μ vanishes
     (Lee, Wensing and Park 2020). J and J₀ are the pseudo-inertias of π and of ``near`` without negative eigenvalues.
     """
-    unit = near[0] if near[0] > 0.0 else 1.0
-    unit *= np.repeat([1.0, (size := _size(near)), size**2], [1, 3, 6])
+    mass, square = near[0], 0.5 * (near[4] + near[7] + near[9])
+    size = np.sqrt(square / mass) if square > 0.0 and mass > 0.0 else _SIZE  # radius of gyration about the origin
+    unit = (mass if mass > 0.0 else 1.0) * np.repeat([1.0, size, size**2], [1, 3, 6])
     A, basis = A * unit, np.array([pseudo_inertia(e) for e in np.eye(10)])
     values, axes = np.linalg.eigh(pseudo_inertia(near / unit))
     values = np.maximum(values, _INSIDE * (np.abs(values).max() or 1.0))  # or of an empty hand: all are zero
@@ -716,9 +715,3 @@ def consistent_fit(A: Array, b: Array, near: Array) -> Array:
                 break
             weight = max(_RATIO * weight, _LAST)
     return np.asarray(x * unit)
-
-
-def _size(parameters: Array) -> float:
-    """Radius of gyration about the origin, m."""
-    square = 0.5 * (parameters[4] + parameters[7] + parameters[9])
-    return float(np.sqrt(square / parameters[0])) if square > 0.0 and parameters[0] > 0.0 else _SIZE

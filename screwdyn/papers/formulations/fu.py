@@ -84,9 +84,7 @@ class LagrangeEuler(MatrixFormulation):
      [0.833 0.333]]
     """
 
-    scope = (
-        "Fu, section 3.2, has a chain of links with one variable q_i for each joint, rotary or prismatic (Eq. 3.2-5)"
-    )
+    scope = "Fu, section 3.2, has a chain of links with one variable q_i of each joint, rotary or prismatic (Eq. 3.2-5)"
 
     def D(self, q: JointVector) -> Array:
         """D_ik = Σ_j Tr(U_jk J_j U_jiᵀ), the sum over all links beyond joints i and k, (n, n) (Eq. 3.2-31)."""
@@ -207,9 +205,7 @@ class NewtonEuler(Formulation):
     Parameters as for `Formulation`.
     """
 
-    scope = (
-        "Fu, section 3.3, has an open chain with rotational and translational joints of one variable q_i (Eq. 3.3-58)"
-    )
+    scope = "Fu, section 3.3, has an open chain of rotational and translational joints of one variable (Eq. 3.3-58)"
 
     def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Wrenches = None) -> Array:
         """τ, (n,), N m or N, by the recursion in link frames, without damping.

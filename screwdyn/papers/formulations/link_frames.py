@@ -326,13 +326,11 @@ class PlanarRotation(NamedTuple("_PlanarRotation", [("c", Any), ("s", Any)])):
         X = X + self.cross(body.a, beyond[1]) + dot(body.s, a_dot)
         return X, here[1] + np.array([x - m * a_dot[1], y + m * a_dot[0]])
 
-    def columns(
-        self, link: ArmLink, body: Masses, column: Wrench, omega: Array, X: Array, Y: Array
-    ) -> tuple[Wrench, Array]:
+    def columns(self, link: ArmLink, body: Masses, m: Wrench, omega: Array, X: Array, Y: Array) -> tuple[Wrench, Array]:
         """As in space, with W_j p_j = 0 of a revolute joint."""
         if not link.fixed:
             return (X, Y), X
-        (w,), (x, y) = omega, column[1]
+        (w,), (x, y) = omega, m[1]
         n, f = np.array([w * dot(body.first, link.slide)]), np.array([-(w * y), w * x])
         return (n, f), np.array([dot(Y, link.slide)])
 

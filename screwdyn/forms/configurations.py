@@ -14,7 +14,6 @@ from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.numbers import Dynamics, of_finite
 from screwdyn.mechanism.structure import Handle
-from screwdyn.mechanism.topology import leaders
 from screwdyn.physics.model import Robot
 from screwdyn.physics.quantities import Frame
 from screwdyn.physics.recursions.links import frame_code
@@ -203,16 +202,14 @@ class Limits(NamedTuple):
         """Finite limits of the chosen joints, by name."""
         rows = {name: k for k, name in enumerate(tree.model.coordinates)}
         where = {name: k for k, name in enumerate(tree.model.positions)}
-        topology = tree.topology
-        followed = leaders({name: topology.attachments[link].joint for name, link in topology.carried.items()})
         keys: list[Key] = []
         entries = []
-        for at in topology.attachments.values():
+        for at in tree.topology.attachments.values():
             joint = at.joint
             if joint.limits is None or not chosen(at.name):
                 continue
             # Joints with limits have one position for each freedom, and a joint that is followed has one freedom.
-            leader, ratio, offset = followed.get(at.name, (None, 1.0, 0.0))
+            leader, ratio, offset = tree.topology.leaders.get(at.name, (None, 1.0, 0.0))
             names = [*zip(at.coordinates, joint.position_names(at.name), strict=True)]
             for freedom, position in names if leader is None else [(leader, leader)] if ratio else []:
                 for side, sign, value in zip(SIDES, (-1, 1), joint.limits, strict=True):

@@ -24,7 +24,7 @@ from screwdyn.mechanism.chart import checked_positions
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.structure import Body, Handle, Mechanism
-from screwdyn.mechanism.topology import Topology, leaders
+from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.contribution import Contribution, Padded, padded_sum
 from screwdyn.physics.placement import Placement, place
 from screwdyn.physics.recursions.links import BODY
@@ -276,10 +276,9 @@ def _add(
             link.q = checked_positions(at.name, joint, link.q)
     if any([at.joint.mimic is not None for at in new]):
         topology = tree.topology
-        found = leaders({at.name: at.joint for at in topology.attached})
         for at in new:
-            if at.name in found:
-                leader, *numbers = found[at.name]
+            if at.name in topology.leaders:
+                leader, *numbers = topology.leaders[at.name]
                 ratio, offset = expressions.floats(numbers, "the coupling of joints")
                 link, lead = links[at.link.name], links[topology.carried[leader]]
                 link.q, link.qd, link.follows = ratio * lead.q + offset, ratio * lead.qd, (leader, ratio)

@@ -153,6 +153,11 @@ class Topology(_Found):
         return tuple([name for at in self.attached for name in at.joint.position_names(at.name)])
 
     @cached_property
+    def leaders(self) -> dict[str, tuple[str, Any, Any]]:
+        """What :func:`leaders` finds."""
+        return leaders({at.name: at.joint for at in self.attached})
+
+    @cached_property
     def neutral(self) -> Array:
         """The neutral positions of all joints, (nq,)."""
         return np.array([x for at in self.attached for x in at.joint.neutral])
@@ -287,10 +292,8 @@ class Topology(_Found):
 
     def followers_of(self, joint: str) -> list[tuple[Attachment, Any, Any]]:
         """The joints that follow a joint, through any number of others, with their ratios and offsets."""
-        if not self.followers:
-            return []
-        found = leaders({name: self.attachments[link].joint for name, link in self.carried.items()})
-        return [(self.attachments[self.carried[x]], r, c) for x, (leader, r, c) in found.items() if leader == joint]
+        found = self.leaders.items() if self.followers else ()
+        return [(self.attachments[self.carried[x]], r, c) for x, (leader, r, c) in found if leader == joint]
 
     def check_separated(self, removed: Sequence[Attachment]) -> None:
         """Raise TopologyError if a joint would lose the joint that it follows, also among detached attachments."""

@@ -231,7 +231,7 @@ def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Plac
     """
     new_where: list[int] = []
     if former is None:
-        if not coupled and not any([at.grouped for at in new if at.freedoms]):
+        if not coupled and not any([at.joint is not None and at.joint.chart is not None for at in new]):
             return None
         former, new_where = _ORDINARY, [*range(row)]
     where, groups, terms = former.where[:row], former.groups, former.terms

@@ -62,11 +62,6 @@ class Placement(NamedTuple):
         return self.joint is not None and self.joint.mimic is not None
 
     @property
-    def grouped(self) -> bool:
-        """Whether the joint is a group joint."""
-        return self.joint is not None and self.joint.chart is not None
-
-    @property
     def nq(self) -> int:
         """Number of positions of the joint."""
         return 0 if self.joint is None else self.joint.nq
@@ -169,16 +164,11 @@ def _group_frames(chart: Chart) -> JointFrames:
     along = [*turning, *range(chart.translations)]
     screws = [(1.0, 0.0)] * len(turning) + [(0.0, 1.0)] * chart.translations
     # The z axis of a row's frame is the k-th axis of the chart.
-    turned = [_nine(np.roll(axes, 2 - k, axis=1)) for k in (along[0], along[-1])]
+    turned: list[Any] = [tuple(np.roll(axes, 2 - k, axis=1).ravel().tolist()) for k in (along[0], along[-1])]
     first, last = (Pose(R, center) for R in turned)
     link = Pose(transpose(last.R), scale(-1, rotate_back(*last)))
     others = tuple((*RENAMING.R, *RENAMING.p, *screw) for screw in screws[1:])
     return JointFrames(first, screws[0], others, _cleared(link))
-
-
-def _nine(R: Array) -> Matrix:
-    a, b, c, d, e, f, g, h, i = R.ravel().tolist()
-    return (a, b, c, d, e, f, g, h, i)
 
 
 def _freedom(home: Pose, screw: tuple[float, float]) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.link import Attachment
-from screwdyn.mechanism.topology import Topology, leaders
+from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.model import Robot
 
 __all__ = ["State", "by_name", "check_current", "check_state", "no_coordinate"]
@@ -341,6 +341,6 @@ def _moves_like(was: Attachment, now: Attachment) -> bool:
 
 def _followed(topology: Topology, name: str) -> tuple[str, float, float]:
     """The joint whose freedom a joint follows in the end, the ratio and the offset."""
-    leader, *numbers = leaders({x: topology.attachments[link].joint for x, link in topology.carried.items()})[name]
+    leader, *numbers = topology.leaders[name]
     ratio, offset = expressions.floats(expressions.array(numbers), "the coupling of joints").tolist()
     return leader, ratio, offset

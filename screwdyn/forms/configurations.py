@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import compress
+from itertools import compress, product
+from operator import not_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -117,7 +118,7 @@ class Configurations(Dynamics):
     def active(self) -> tuple[str, ...]:
         """Names of the freedoms of joints with a motor, in the order of ``coordinates``."""
         model = self.model
-        return tuple(name for name, passive in zip(model.coordinates, model.passive, strict=True) if not passive)
+        return tuple(compress(model.coordinates, map(not_, model.passive)))
 
     @property
     def passive(self) -> tuple[str, ...]:
@@ -175,8 +176,7 @@ class Configurations(Dynamics):
         blocks: dict[str, Any] = {
             f"{name}_{i}{j}": A[..., rows[:, None], columns]
             for name, A in (("M", M), ("C", C))
-            for i, rows in (("a", a), ("p", p))
-            for j, columns in (("a", a), ("p", p))
+            for (i, rows), (j, columns) in product((("a", a), ("p", p)), repeat=2)
         }
         active, passive_ones = (tuple(model.coordinates[i] for i in rows) for rows in (a, p))
         return Partition(active, passive_ones, g_a=g[..., a], g_p=g[..., p], **blocks)

@@ -506,13 +506,11 @@ class _Target:
         self.lower, self.upper = np.full((2, tree.nv), [[-np.inf], [np.inf]])
         limits = Limits.of(tree, lambda joint: True)
         self.where = np.full(tree.nv, -1)
-        for row, where, sign, value in zip(limits.rows, limits.where, limits.sign, limits.values, strict=True):
-            self.where[row] = where
-            if sign > 0:
-                self.upper[row] = min(self.upper[row], value)
-            else:
-                self.lower[row] = max(self.lower[row], value)
-        self.periodic = np.array([name in _turning(tree) for name in tree.coordinates], dtype=bool)
+        self.where[limits.rows], up = limits.where, limits.sign > 0
+        np.minimum.at(self.upper, limits.rows[up], limits.values[up])
+        np.maximum.at(self.lower, limits.rows[~up], limits.values[~up])
+        turning = _turning(tree)
+        self.periodic = np.array([name in turning for name in tree.coordinates], dtype=bool)
         self.length = self._chain(q0) or 1.0
 
     def _chain(self, q: Array) -> float:

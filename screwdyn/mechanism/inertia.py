@@ -403,22 +403,18 @@ class Inertia:
     @property
     def matrix(self) -> Array:
         """Inertia [[Theta, h^], [-h^, m 1]] about the link origin, (6, 6), in SI units (docs/mathematics.md §4)."""
-        result = self._mass_blocks()
-        result[:3, :3] = self.origin_tensor
-        result[:3, 3:] = skew(self.first_moment)
-        result[3:, :3] = -result[:3, 3:]
-        return result
+        return self._matrix(self.origin_tensor, skew(self.first_moment))
 
     @property
     def com_matrix(self) -> Array:
         """M-bar = [[tensor, 0], [0, m 1]], (6, 6), about the centre of mass in link axes (Laus Eq. 9); SI units."""
-        result = self._mass_blocks()
-        result[:3, :3] = self.tensor
-        return result
+        return self._matrix(self.tensor, np.zeros((3, 3)))
 
-    def _mass_blocks(self) -> Array:
-        """6x6 matrix with m on the diagonal."""
-        return self.mass * np.eye(6, dtype=np.result_type(np.asarray(self.mass), self.com, self.tensor))
+    def _matrix(self, tensor: Array, across: Array) -> Array:
+        """[[tensor, across], [−across, m 1]], (6, 6)."""
+        result = self.mass * np.eye(6, dtype=np.result_type(np.asarray(self.mass), self.com, self.tensor))
+        result[:3, :3], result[:3, 3:], result[3:, :3] = tensor, across, 0 - across
+        return result
 
     @property
     def principal_moments(self) -> Array:
@@ -515,8 +511,7 @@ class Inertia:
         """Return the inertia with floats for all numbers; UnboundSymbolError if they contain symbols."""
         if isinstance(self.mass, float) and object not in (self.com.dtype, self.tensor.dtype):
             return self
-        numbers = (expressions.floats(x, "the inertia") for x in (self.mass, self.com, self.tensor))
-        mass, com, tensor = numbers
+        mass, com, tensor = (expressions.floats(x, "the inertia") for x in (self.mass, self.com, self.tensor))
         return self._of(float(mass), com, tensor, self._effective)
 
     def __add__(self, other: object) -> Inertia:

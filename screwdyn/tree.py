@@ -13,18 +13,11 @@ from screwdyn.changes.change import Scheduled
 from screwdyn.core import expressions
 from screwdyn.core.errors import UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, cached_property
-from screwdyn.forms.c_source import c_source as _c_source
-from screwdyn.forms.c_source import to_c_table as _to_c_table
+from screwdyn.forms import c_source as in_c
+from screwdyn.forms import configurations, requests, search
 from screwdyn.forms.closed_loops import ClosedLoops
-from screwdyn.forms.configurations import Configurations
-from screwdyn.forms.configurations import screw_system as _screw_system
-from screwdyn.forms.configurations import system_order as _system_order
 from screwdyn.forms.numbers import define_methods, one_state
 from screwdyn.forms.point import Point
-from screwdyn.forms.requests import operation_count as _operation_count
-from screwdyn.forms.search import equilibrium as _equilibrium
-from screwdyn.forms.search import holding_torque as _holding_torque
-from screwdyn.forms.search import inverse_kinematics as _inverse_kinematics
 from screwdyn.io.files import Files
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Body, Handle
@@ -44,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Body", "Handle", "KinematicTree", "read_change"]
 
 
-class KinematicTree(Files, Configurations, ClosedLoops, Changes):
+class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
     """A tree of links connected by joints, with a fixed base.
 
     Parameters
@@ -210,14 +203,14 @@ class KinematicTree(Files, Configurations, ClosedLoops, Changes):
 
     # Functions of a tree, which is their first argument
 
-    operation_count = _operation_count
-    c_source = _c_source
-    to_c_table = _to_c_table
-    inverse_kinematics = _inverse_kinematics
-    equilibrium = _equilibrium
-    holding_torque = _holding_torque
-    system_order = _system_order
-    screw_system = _screw_system
+    operation_count = requests.operation_count
+    c_source = in_c.c_source
+    to_c_table = in_c.to_c_table
+    inverse_kinematics = search.inverse_kinematics
+    equilibrium = search.equilibrium
+    holding_torque = search.holding_torque
+    system_order = configurations.system_order
+    screw_system = configurations.screw_system
 
     def linearize(
         self,

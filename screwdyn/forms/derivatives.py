@@ -196,7 +196,12 @@ class Derivatives:
         count = len(entry.given) if kind else 1
         if out is not None:
             out = (out,) if single else out
-            out = _flattened(out, count) if kind else out
+            if kind:
+                if not isinstance(out, tuple) or not all(isinstance(x, tuple) and len(x) == count for x in out):
+                    raise ShapeError(
+                        f"out must contain, for each argument, a tuple of {count} arrays: one for each result"
+                    )
+                out = tuple(chain.from_iterable(out))
         found: Sequence[Array] = ()
         sound = bool(self._function(entry.name, what).program.shapes)
         if sound:
@@ -371,22 +376,12 @@ def _listed(entry: Quantity) -> str:
     return f"{several}, each of {', '.join(f'{x} ({shape})' for x, shape in zip(names, shapes, strict=True))}"
 
 
-def _flattened(out: Any, count: int) -> tuple[Any, ...]:
-    """The arrays in tuples of ``count`` arrays each."""
-    if not isinstance(out, tuple) or not all(isinstance(x, tuple) and len(x) == count for x in out):
-        raise ShapeError(f"out must contain, for each argument, a tuple of {count} arrays: one for each result")
-    return tuple(chain.from_iterable(out))
-
-
-def _results(entry: Quantity) -> Any:
-    """The named tuple of the derivatives of several results, stored under its name in this module for pickle."""
-    name = entry.name.title().replace("_", "") + "Derivatives"
-    kind = globals()[name] = namedtuple(name, [x.name for x in entry.given], module=__name__)
-    return kind
-
-
-_RESULTS = {name: _results(entry) for name, entry in CATALOGUE.items() if len(entry.given) > 1}
+# The named tuples of the derivatives of several results, which are stored under their names for pickle.
+_RESULTS: dict[str, Any] = {}
 for _entry in CATALOGUE.values():
+    if len(_entry.given) > 1:
+        _name = _entry.name.title().replace("_", "") + "Derivatives"
+        _RESULTS[_entry.name] = globals()[_name] = namedtuple(_name, [x.name for x in _entry.given])
     if not hasattr(Derivatives, _entry.name):
         setattr(Derivatives, _entry.name, _method(_entry))
 

@@ -18,7 +18,7 @@ from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constan
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
-from screwdyn.forms.closed_loops import ClosedNumbers, dependent, indices
+from screwdyn.forms.closed_loops import ClosedNumbers
 from screwdyn.forms.numbers import require_resisted, undetermined
 from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.closure import significant
@@ -30,7 +30,6 @@ from screwdyn.physics.reductions import moved_zeros
 from screwdyn.physics.table import COLUMNS, PLACE
 
 __all__ = [
-    "Independent",
     "Request",
     "independent_constraints",
     "operation_count",
@@ -44,25 +43,11 @@ __all__ = [
 _RANDOM, _AWAY = 3, 0.3
 
 
-class Independent(NamedTuple):
-    """The indices of independent constraints among all, and their Jacobians (…, rank, nv) where loops are closed."""
-
-    chosen: tuple[int, ...]
-    J: Array
-
-    def dependent(self, model: Model, independent: Iterable[str]) -> list[int]:
-        """Indices of the freedoms that others determine, in the configuration in which they do so most clearly.
-
-        Errors as for :meth:`ClosedLoops.reduced`.
-        """
-        given = indices(model, independent)
-        least = np.linalg.svd(np.delete(self.J, given, axis=-1), compute_uv=False).min(axis=-1, initial=np.inf)
-        return dependent(model, self.J[np.argmax(least)], len(self.chosen), given)
-
-
 @lru_cache(maxsize=32)
-def independent_constraints(model: Model) -> Independent:
-    """Independent constraints of a model, in the order of all constraints; LoopError if the loops cannot be closed.
+def independent_constraints(model: Model) -> tuple[tuple[int, ...], Array]:
+    """The indices of independent constraints among all, and their Jacobians (…, rank, nv) where loops are closed.
+
+    LoopError if the loops cannot be closed.
 
     They are chosen in configurations in which the loops are closed, because constraints of some mechanisms are
     redundant only there (docs/mathematics.md §12). If the model has symbols, these get arbitrary values, and the loops
@@ -70,7 +55,7 @@ def independent_constraints(model: Model) -> Independent:
     """
     jacobians = np.stack([_of_symbols(model)] if model.ready is None else _closed(model))
     chosen = max(map(_chosen, jacobians), key=len)
-    return Independent(chosen, jacobians[:, chosen])
+    return chosen, jacobians[:, chosen]
 
 
 def _closed(model: Model) -> list[Array]:
@@ -149,7 +134,7 @@ class Request(NamedTuple):
             return model.rows_of_places(entry.places, self.link or "", self.code)
         if WITH_LOOPS[entry.name] is None:
             check_open(model.topology, f"{entry.name} in this form", f"use tree.{entry.name}(…), which knows them")
-        return [model.constraints[k] for k in independent_constraints(model).chosen]
+        return [model.constraints[k] for k in independent_constraints(model)[0]]
 
     def subject(self, model: Model, tape: Tape, read: Callable[[Iterable[Any]], Scalars] | None = None) -> Subject:
         """The subject of a recording: the table of a model, its charts, and the places of the links.

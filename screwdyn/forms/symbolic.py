@@ -17,7 +17,7 @@ from screwdyn.backends.closed_form import Derivation, Handover, Intermediates, s
 from screwdyn.backends.tape.trace import Scalars, dependent_rates
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
-from screwdyn.forms.closed_loops import Reduced, indices
+from screwdyn.forms.closed_loops import Reduced, dependent, indices
 from screwdyn.forms.requests import Request, independent_constraints, requested, results, symbols_of
 from screwdyn.physics.contribution import SHARES, Contribution, Padded, share_of
 from screwdyn.physics.model import Model
@@ -128,23 +128,25 @@ class Symbolic:
         UnknownNameError
             If there is no such freedom.
         """
-        independent = tuple(self.coordinates[k] for k in indices(self._model, independent))
-        key = "reduced", independent
+        model, read = self._model, self._derivation.scalars
+        chosen = indices(model, independent)
+        key = "reduced", *chosen
         if key not in self._found:
-            model, read = self._model, self._derivation.scalars
-            constraints = independent_constraints(model)
-            others = constraints.dependent(model, independent)
+            constraints, J = independent_constraints(model)
+            # In the configuration in which they determine the others most clearly.
+            least = np.linalg.svd(np.delete(J, chosen, axis=-1), compute_uv=False).min(axis=-1, initial=np.inf)
+            others = dependent(model, J[np.argmax(least)], len(constraints), chosen)
             subject = Request(CATALOGUE["constraint_jacobian"]).subject(model, self._derivation.tape, read)
             assert subject.places is not None
             subject = subject._replace(
-                positions=self.positions, coordinates=self.coordinates, places=subject.places[list(constraints.chosen)]
+                positions=self.positions, coordinates=self.coordinates, places=subject.places[list(constraints)]
             )
-            chosen = indices(model, independent)
             self._found[key] = _Found([*dependent_rates(self._derivation.tape, subject, chosen, others)])
         M, C, g = self.mass_matrix(), self.coriolis_matrix(), self.gravity_vector()
         Z, rate = map(self._derivation.matrix, self._found[key].parts)
         Z_dot = rate * Z
-        return Reduced(independent, Z.T * M * Z, Z.T * (M * Z_dot + C * Z), Z.T * g, Z, Z_dot)
+        names = tuple(self.coordinates[k] for k in chosen)
+        return Reduced(names, Z.T * M * Z, Z.T * (M * Z_dot + C * Z), Z.T * g, Z, Z_dot)
 
     def shared(self, *functions: str) -> tuple[Intermediates, list[Matrix]]:
         """Several quantities over the same intermediates: (intermediates, [matrix, …]).

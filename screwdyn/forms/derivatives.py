@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.backends.llvm.program import MEMORY, NO_PLACES, Evaluator, Kept, Program, Structure, frozen, kept, planned
+from screwdyn.backends.llvm.program import MEMORY, NO_PLACES, Function, Kept, Program, Structure, frozen, kept, planned
 from screwdyn.backends.tape import trace
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Undetermined
@@ -74,7 +74,7 @@ class Derivatives:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._functions: dict[Hashable, Evaluator] = {}
+        self._functions: dict[Hashable, Function] = {}
 
     def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, out: Triple | None = None) -> Triple:
         """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = M, each (…, nv, nv), of τ = M q̈ + C q̇ + g.
@@ -289,13 +289,13 @@ class Derivatives:
         """Whether ∂q̈ is one compiled function; it is not if that is too long, or if some joint never feels inertia."""
         return self._function("forward_dynamics").program.compiled
 
-    def _function(self, name: str, what: Hashable = None) -> Evaluator:
+    def _function(self, name: str, what: Hashable = None) -> Function:
         function = self._functions.get((name, what))
         if function is None:
             function = self._functions[name, what] = self._written(name, what)
         return function
 
-    def _written(self, name: str, what: Any) -> Evaluator:
+    def _written(self, name: str, what: Any) -> Function:
         """A function of this model; its program is taken from the cache if possible."""
         model, table, loaded = self._model, self._model.table, self._model.loaded
         if name in (*WITH_LOOPS, "regressor"):
@@ -316,7 +316,7 @@ class Derivatives:
             request = Request(entry, *(what or ()))
             seen = model.places(entry.places, request.link or "", request.code)
         program = _programs.serving(table, loaded, (name, of), model.charts, seen)
-        return Evaluator(program, None if name == "regressor" else table)
+        return Function(program, None if name == "regressor" else table)
 
 
 def _program(structure: Structure, what: Any) -> Program:

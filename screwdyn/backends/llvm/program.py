@@ -47,7 +47,7 @@ from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.reductions import aligned_frames
 from screwdyn.physics.table import MASS, PARENT, PLACE
 
-__all__ = ["LARGEST", "LARGEST_STEP", "MEMORY", "Compilation", "Evaluator", "Function", "Kept", "Opened", "Program"]
+__all__ = ["LARGEST", "LARGEST_STEP", "MEMORY", "Compilation", "Function", "Kept", "Opened", "Program"]
 __all__ += ["StepKind", "Stepper", "TooLong", "frozen", "inertias", "kept", "planned", "programs_of"]
 
 Array = npt.NDArray[np.float64]
@@ -258,7 +258,12 @@ def _read(key: str) -> tuple[Interface | None, dict[str, bytes]]:
 
 
 class Function:
-    """A program with the parameters of one table: its inertias, if the program has parameters."""
+    """A program with the parameters of one table: its inertias, if the program has parameters.
+
+    It is compiled in its first call with one state, and with a batch; what is not compiled is interpreted.
+    """
+
+    _entry: Any = None
 
     def __init__(self, program: Program, table: Array | None = None) -> None:
         self.program = program
@@ -275,6 +280,17 @@ class Function:
         program, text = self.program, f"{entry.text_of(self.program.name, slow)}\0{self.program.name}"
         at, arrays = (program.single, address(self.parameters)), (tuple(program.lengths), tuple(program.shapes))
         return entry.machine.builtin_at(text, *at, *arrays, slow, (program, self.parameters), share, k)
+
+    def state(self, state: Sequence[Any], out: Any = None) -> Sequence[Array] | None:
+        """The outputs for one state in contiguous arrays of the right shape; None for other arguments."""
+        program = self.program
+        if self._entry is None:
+            if program.compiled:
+                program.compile(emit.SINGLE)
+            self._entry = self.builtin(entry.refuse) if program.compiled else entry.refuse
+        several = len(program.shapes) > 1
+        found = self._entry(*state) if out is None else self._entry(*state, out=out if several else out[0])
+        return found if several or found is None else (found,)
 
     def evaluate(
         self,
@@ -311,43 +327,19 @@ class Function:
 
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute one state in contiguous arrays; False if an input is not finite or a bound does not hold."""
+        if not self.program.compiled:
+            return self.program.interpreter()(self.parameters, inputs, outputs)
+        self.program.compile(emit.SINGLE)
         arrays = np.array([*map(address, [*inputs, *outputs]), 0], dtype=np.int64)
         return not _SIGNATURE(self.program.single)(address(self.parameters), address(arrays))
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute states along the first axis of arrays of any strides; False as for :meth:`single`, for any state."""
+        if not self.program.compiled:
+            return self.program.interpreter()(self.parameters, inputs, outputs)
+        if not self.program.batch:
+            self.program.compile(emit.BATCH)
         return drive(self.program.batch, self.parameters, inputs, outputs, self.program.layout)
-
-
-class Evaluator(Function):
-    """A function that is compiled in its first call with one state, or with a batch; else it is interpreted."""
-
-    _entry: Any = None
-
-    def state(self, state: Sequence[Any], out: Any = None) -> Sequence[Array] | None:
-        """The outputs for one state in contiguous arrays of the right shape; None for other arguments."""
-        program = self.program
-        if self._entry is None:
-            if program.compiled:
-                program.compile(emit.SINGLE)
-            self._entry = self.builtin(entry.refuse) if program.compiled else entry.refuse
-        several = len(program.shapes) > 1
-        found = self._entry(*state) if out is None else self._entry(*state, out=out if several else out[0])
-        return found if several or found is None else (found,)
-
-    def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        """As of functions."""
-        if not self.program.compiled:
-            return self.program.interpreter()(self.parameters, inputs, outputs)
-        self.program.compile(emit.SINGLE)
-        return super().single(inputs, outputs)
-
-    def batch(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        """As of functions."""
-        if not self.program.compiled:
-            return self.program.interpreter()(self.parameters, inputs, outputs)
-        self.program.compile(emit.BATCH)
-        return super().batch(inputs, outputs)
 
 
 def _states(a: Array, axes: int, count: int) -> Array:

@@ -94,15 +94,7 @@ class Link:
 
 
 class Locked(NamedTuple):
-    """What a locked joint is when it is unlocked.
-
-    Attributes
-    ----------
-    joint : Joint
-    home : (4, 4) array
-    q : tuple of floats
-        The positions at which it is locked.
-    """
+    """What a locked joint is when it is unlocked, and the positions at which it is locked; see ``tree.lock_of``."""
 
     joint: Joint
     home: Array

@@ -87,28 +87,14 @@ class Topology(_Found):
     """The structure of a tree as one immutable value; attaching and detaching return a new one.
 
     What follows from it, such as the names of its coordinates, is found when it is first asked for, and kept.
-
-    Attributes
-    ----------
-    attachments : mapping from link name to Attachment
-        The base first, then in order of attachment, so that parents come before children.
-    carried : mapping from joint name to the name of the link that it carries
-    gravity : (3,) array
-        In the base frame, m/s².
-    revision : int
-        Number of changes.
-    followers : int
-        Number of joints that follow others, also while they are locked; only if there are any are they looked for.
-    loops : mapping from name to Loop
-        Joints between links of the tree that the tree does not have, in the order in which they were closed.
     """
 
-    attachments: Entries[Attachment]
-    carried: Entries[str]
-    gravity: Array
-    revision: int = 0
-    followers: int = 0
-    loops: dict[str, Loop] = field(default_factory=dict)
+    attachments: Entries[Attachment]  # by link: the base first, then in order of attachment, parents before children
+    carried: Entries[str]  # the link that each joint carries
+    gravity: Array  # in the base frame, (3,), m/s²
+    revision: int = 0  # number of changes
+    followers: int = 0  # number of joints that follow others, also while locked; only then are these looked for
+    loops: dict[str, Loop] = field(default_factory=dict)  # in the order in which they were closed
 
     @classmethod
     def rooted(cls, base: Link, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Topology:

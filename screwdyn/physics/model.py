@@ -31,7 +31,7 @@ from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.quantities import Places, Quantities, Quantity
 from screwdyn.physics.recursions.links import BODY
 from screwdyn.physics.reductions import unresisted
-from screwdyn.physics.table import ARMATURE, COLUMNS, FIRST, MASS, PARENT, PLACE, SLIDE, TURN, path_of
+from screwdyn.physics.table import COLUMNS, FIRST, MASS, PARENT, PLACE, SLIDE, TURN, path_of
 from screwdyn.screws import screw
 
 __all__ = ["POSITIONS", "Model", "Robot"]
@@ -46,11 +46,7 @@ _FLOAT64 = np.dtype(np.float64)
 class Model:
     """The numbers of one revision of a tree, and their names; immutable.
 
-    Parameters
-    ----------
-    topology : Topology
-    former : Model, optional
-        That of an earlier revision, from which unchanged numbers are copied; the result has the same bits without it.
+    What is as in a ``former`` model, of an earlier revision, is copied; the result has the same bits without it.
     """
 
     entries: Array  # of the table, (n + 1, 27): floats, or objects if there are expressions
@@ -196,18 +192,17 @@ class Model:
     @cached_property
     def joints(self) -> tuple[Joint, ...]:
         """The joint of every row."""
-        return tuple(at.joint for at in self.placements.values() if at.joint is not None for _ in at.freedoms)
+        return tuple([at.joint for at in self.topology.attached for _ in at.joint.screws.T])
 
     @cached_property
     def configurations(self) -> ConfigurationSpace:
         """The positions and rates of all joints."""
-        named = ((at.name, at.joint) for at in self.placements.values())
-        return ConfigurationSpace({name: joint for name, joint in named if joint is not None and name})
+        return ConfigurationSpace({at.name: at.joint for at in self.topology.attached})
 
     @cached_property
     def passive(self) -> tuple[bool, ...]:
         """Whether each freedom belongs to a passive joint."""
-        return tuple(joint.passive for joint in self.joints if joint.mimic is None)
+        return tuple([joint.passive for joint in self.joints if joint.mimic is None])
 
     @cached_property
     def loaded(self) -> npt.NDArray[np.bool_]:
@@ -231,13 +226,6 @@ class Model:
         """The rate of each row relative to that of the freedom that it follows, (n,): the entries of W."""
         charts = self.charts
         return expressions.floats(charts.couplings[:, RATIO]) if charts and charts.coupled else np.ones(self.nv)
-
-    @cached_property
-    def armatures(self) -> Array:
-        """What the armatures of the joints add to the diagonal of M, (nv,), kg m² or kg."""
-        added = np.zeros(self.nv)
-        np.add.at(added, self.columns, self.ratios**2 * self.table[:-1, ARMATURE])
-        return added
 
     def row_rates(self, qd: Array) -> Array:
         """W ν: the rates of all rows, from those of the freedoms, (nv,)."""

@@ -376,16 +376,17 @@ def _body(
     mass: Any, com: Any = (0.0, 0.0, 0.0), box: Any = None, sphere: Any = None, cylinder: Any = None, tensor: Any = None
 ) -> Link:
     """A link of any name, whose inertia is also its shape if it is that of a solid."""
-    sizes = {"box": [box], "sphere": [sphere], "cylinder": cylinder or [None], "tensor": tensor or [None]}
-    found = [kind for kind, size in sizes.items() if size != [None]]
+    given = {"box": box, "sphere": sphere, "cylinder": cylinder, "tensor": tensor}
+    found = {kind: size for kind, size in given.items() if size is not None}
     if len(found) > 1:
         raise ScrewdynError(f"{' and '.join(found)} are given; keep one")
-    if not found or found == ["tensor"]:
+    if not found.keys() - {"tensor"}:
         xx, xy, xz, yy, yz, zz = tensor or [0.0] * 6
         return Link("payload", Inertia(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-    (kind,) = found
-    inertia = getattr(Inertia, kind)(mass, *sizes[kind], com=com)
-    return Link("payload", inertia, (getattr(Shape, kind)(*sizes[kind], pose=com),))
+    ((kind, size),) = found.items()
+    sizes = size if kind == "cylinder" else [size]
+    inertia = getattr(Inertia, kind)(mass, *sizes, com=com)
+    return Link("payload", inertia, (getattr(Shape, kind)(*sizes, pose=com),))
 
 
 def _inertia(given: Entry) -> Inertia | None:

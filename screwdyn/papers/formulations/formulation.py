@@ -171,24 +171,16 @@ def cross(a: Array, b: Array) -> Array:
 class Formulation(ABC):
     """The equations of motion of a tree, M(q) q̈ + h(q, q̇) + g(q) = τ, as one publication computes them.
 
-    A formulation is a snapshot: later changes of the tree do not affect it. It takes one state at a time. The entries
-    of a state may be numbers, SymPy expressions or traced scalars. Every method of a state, also those with the names
-    of the source, raises ShapeError if an argument is not n of these, or not finite.
+    It is made of a serial arm or a tree with revolute, prismatic, helical, universal, cylindrical and fixed joints;
+    ScrewdynError names other joints or loops, and where the source excludes them. It is a snapshot: later changes of
+    the tree do not affect it. It takes one state at a time, of numbers, SymPy expressions or traced scalars. Every
+    method of a state, also those with the names of the source, raises ShapeError if an argument is not n of these, or
+    not finite.
 
-    The source's equations are about all joints, x. If joints follow others, as rotors do, x = W q + offset, and results
-    with the names of the library are those of the source by substitution: M = Wᵀ M_x W, τ = Wᵀ τ_x. The armatures of
-    the joints, which no source has, are added to the diagonal of M_x. Methods with the names of the source take x.
-
-    Parameters
-    ----------
-    tree : KinematicTree
-        A serial arm or a tree, with revolute, prismatic, helical, universal, cylindrical and fixed joints.
-
-    Raises
-    ------
-    ScrewdynError
-        If this is no tree, or if it has other joints or closed loops; the message names them and where the source
-        excludes them.
+    The source's equations are about all joints, x, those of the ``rows``. If joints follow others, as rotors do,
+    x = W q + offset, and results with the names of the library are those of the source by substitution: M = Wᵀ M_x W,
+    τ = Wᵀ τ_x. The armatures of the joints, which no source has, are added to the diagonal of M_x. Methods with the
+    names of the source take x.
 
     Attributes
     ----------
@@ -196,7 +188,6 @@ class Formulation(ABC):
         Names of the n freedoms, as in the tree, and of the joints of the rows.
     rows : tuple of Row
     W, offset : (rows, n) and (rows,) arrays
-        W q + offset are the positions of all joints; each row of W has one entry.
     gravity : (3,) array
         Acceleration of gravity in the base frame, m/s².
     armature : (rows,) array
@@ -313,14 +304,14 @@ class Formulation(ABC):
         return poses, self.axes(poses), self.centres(poses)
 
     def jacobian(self, i: int, point: Array, axes: list[tuple[Array, Array]]) -> Array:
-        """Twist [ω; v] of a point of link i for unit rates of the joints on its path, (6, k).
+        """Twist [ω; v] of a point of link i for unit rates of all joints, (6, rows); zero for those off its path.
 
         The column of joint j is [z_{j−1}; z_{j−1} × (point − p_{j−1})] if it is revolute, [0; z_{j−1}] if prismatic.
         """
-        columns = []
+        columns = [np.zeros(6) for _ in axes]
         for j in self.rows[i].path:
             (z, p), s, h = axes[j], self.rows[j].sigma, self.rows[j].h
-            columns.append(np.concatenate([s * z, s * cross(z, point - p) + h * z]))
+            columns[j] = np.concatenate([s * z, s * cross(z, point - p) + h * z])
         return np.array(columns).T
 
     # The names of the library

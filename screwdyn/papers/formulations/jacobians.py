@@ -93,7 +93,7 @@ class Lagrangian(MatrixFormulation):
         Column j is z_{j−1} × (p_ℓi − p_{j−1}) and z_{j−1} for a revolute joint, z_{j−1} and 0 for a prismatic one.
         """
         _, axes, centres = self.geometry(q)
-        return [self._jacobian(i, p, axes) for i, p in enumerate(centres)]
+        return [(J[3:], J[:3]) for J in (self.jacobian(i, p, axes) for i, p in enumerate(centres))]
 
     def B(self, q: JointVector) -> Array:
         """Σ_i m_i J_Pᵀ J_P + J_Oᵀ R_i I_i R_iᵀ J_O, (n, n) (Eq. 37)."""
@@ -137,17 +137,9 @@ class Lagrangian(MatrixFormulation):
         A = self.poses(x)
         axes = self.axes(A)
         for i, wrench in enumerate(self._loads(wrenches)):
-            J_P, J_O = self._jacobian(i, A[i][:3, 3], axes)
-            h_e = -np.kron(np.eye(2), A[i][:3, :3]) @ wrench
-            tau = tau + J_O.T @ h_e[:3] + J_P.T @ h_e[3:]
+            J, h_e = self.jacobian(i, A[i][:3, 3], axes), -np.kron(np.eye(2), A[i][:3, :3]) @ wrench
+            tau = tau + J[:3].T @ h_e[:3] + J[3:].T @ h_e[3:]
         return self.inverse_dynamics(q, qd, qdd) + self.contracted(tau)
-
-    def _jacobian(self, i: int, p: Array, axes: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-        """J_P and J_O, (3, n), of the point p of link i; the columns of joints that do not carry it are zero."""
-        J_on_path = self.jacobian(i, p, axes)
-        J = np.full((6, len(axes)), 0.0, dtype=J_on_path.dtype)
-        J[:, self.rows[i].path] = J_on_path
-        return J[3:], J[:3]
 
     _mass_matrix, _coriolis_matrix, _gravity_vector = B, C, g
 
@@ -267,12 +259,12 @@ class Progressive(MatrixFormulation):
         R, p_C, axes = self._geometry(i, q)
         zero = np.zeros((3, 3))
         T = np.block([[R, zero], [-R @ skew_of(p_C), R]])
-        return T @ self.jacobian(i, np.zeros(3), axes)
+        return T @ self.jacobian(i, np.zeros(3), axes)[:, self.rows[i].path]
 
     def J(self, i: int, q: JointVector) -> Array:
         """Columns [R z_j; R (z_j × (p_C − p_j))], built directly (Eqs. 25 to 28)."""
         R, p_C, axes = self._geometry(i, q)
-        J_bar = self.jacobian(i, p_C, axes)
+        J_bar = self.jacobian(i, p_C, axes)[:, self.rows[i].path]
         return np.vstack([R @ J_bar[:3], R @ J_bar[3:]])
 
     def J_by_rotation(self, i: int, q: JointVector) -> Array:
@@ -283,7 +275,7 @@ class Progressive(MatrixFormulation):
     def J_bar(self, i: int, q: JointVector) -> Array:
         """J̄_i⁰, (6, k): columns [z_j; z_j × (p_C − p_j)] in axes of the base (Eq. 30)."""
         _, p_C, axes = self._geometry(i, q)
-        return self.jacobian(i, p_C, axes)
+        return self.jacobian(i, p_C, axes)[:, self.rows[i].path]
 
     # The other terms of link i
 

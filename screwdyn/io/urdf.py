@@ -162,13 +162,9 @@ def _expanded(source: Source, found: Unexpanded) -> Element | None:
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
     """Rotation matrix R = Rz(yaw) Ry(pitch) Rx(roll), (3, 3), of angles in radians."""
     (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
+    x = [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr]
+    y = [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr]
+    return np.array([x, y, [-sp, cp * sr, cp * cr]])
 
 
 def _origin(element: Element) -> Array | None:

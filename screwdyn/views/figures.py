@@ -421,7 +421,6 @@ def _mark_events(ax: Axes, run: Run) -> None:
     # Where the texts of each row end, as a fraction of the time.
     rows: list[float] = []
     written: dict[str, float] = {}
-    placed: list[tuple[float, str, int, bool]] = []
     for t, words in sorted(found.items()):
         text = ", ".join(dict.fromkeys(words))
         ax.axvline(t, color="0.35", lw=0.8, ls=(0, (5, 3)), zorder=1.8)
@@ -437,23 +436,13 @@ def _mark_events(ax: Axes, run: Run) -> None:
         if row == _ROWS:
             continue
         rows[row : row + 1] = [stop]
-        placed.append((t, text, row, late))
+        # Without an arrow, a text before its line seems to belong to the line before it.
+        label, side, sign = (f"{text} →", "right", -1) if late else (text, "left", 1)
+        at_top: dict[str, Any] = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
+        style: dict[str, Any] = {"fontsize": 7, "color": "0.25", "bbox": {"color": "white", "alpha": 0.8, "pad": 0.3}}
+        ax.annotate(label, (t, 1), xytext=(3 * sign, -1 - 9 * row), ha=side, **at_top, **style)
     low, high = ax.get_ylim()
     ax.set_ylim(low, high + 0.11 * len(rows) * (high - low))
-    for t, text, row, late in placed:
-        ax.annotate(
-            # Else a text before its line seems to belong to the line before it.
-            f"{text} →" if late else text,
-            (t, 1),
-            xycoords=ax.get_xaxis_transform(),
-            xytext=(-3 if late else 3, -1 - 9 * row),
-            textcoords="offset points",
-            ha="right" if late else "left",
-            va="top",
-            fontsize=7,
-            color="0.25",
-            bbox={"color": "white", "alpha": 0.8, "pad": 0.3},
-        )
 
 
 # Inches of a figure and of a panel, which is lower where many would not fit on a page; letters have 7 points or more.

@@ -20,18 +20,8 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import JSONError
 from screwdyn.core.types import is_name
-from screwdyn.io.document import (
-    Entry,
-    NotANumber,
-    PlacedProblem,
-    Table,
-    assumptions_of,
-    known_effective,
-    listed,
-    read_source,
-    symbol_of,
-    text_of,
-)
+from screwdyn.io import document
+from screwdyn.io.document import Entry, PlacedProblem, listed
 from screwdyn.mechanism.chart import Chart, checked_positions
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor
@@ -47,7 +37,7 @@ _LOCKS = "a locked joint must be fixed, and have freedoms and the same name when
 
 def read_json(path_or_text: str | os.PathLike[str]) -> Topology:
     """Read the links and joints of a tree; parameters and errors are those of :meth:`KinematicTree.from_json`."""
-    source = read_source(path_or_text, "JSON", "{[", JSONError)
+    source = document.read_source(path_or_text, "JSON", "{[", JSONError)
     problems: list[PlacedProblem] = []
     topology = _tree(Entry(_parsed(source.document, source.title), "", problems, symbols={}))
     if problems or topology is None:
@@ -67,16 +57,16 @@ def write_json(topology: Topology) -> str:
 
 def _document(topology: Topology) -> dict[str, Any]:
     writer = _Writer()
-    document: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "gravity": writer.numbers(topology.gravity)}
+    found: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "gravity": writer.numbers(topology.gravity)}
     base, *others = topology.attachments.values()
-    document["base"] = writer.placed(f"link {base.link.name!r}", _BASE, base)
+    found["base"] = writer.placed(f"link {base.link.name!r}", _BASE, base)
     links = [writer.placed(f"link {at.link.name!r}", _ATTACHMENT, at) for at in others]
     loops = [writer.placed(f"loop {loop.name!r}", _LOOP, loop) for loop in topology.loops.values()]
     if symbols := writer.assumptions():
-        document["symbols"] = symbols
+        found["symbols"] = symbols
     if writer.problems:
         raise JSONError("\n  ".join(["this tree cannot be written as JSON", *writer.problems]), writer.problems)
-    return document | {"links": links} | ({"loops": loops} if loops else {})
+    return found | {"links": links} | ({"loops": loops} if loops else {})
 
 
 def write_part(value: Joint | Inertia | Link | Shape | Topology, what: str) -> dict[str, Any]:
@@ -123,7 +113,7 @@ class _Writer:
             return x
         self.symbols |= x.free_symbols
         try:
-            return text_of(x)
+            return document.text_of(x)
         except ValueError as error:
             problem = f"{self.place}: {error}"
             if problem not in self.problems:
@@ -136,7 +126,7 @@ class _Writer:
         for symbol in sorted(self.symbols, key=str):
             if symbol.name in found:
                 self.problems.append(f"two symbols have the name {symbol.name!r}; rename one")
-            found[symbol.name] = assumptions_of(symbol)
+            found[symbol.name] = document.assumptions_of(symbol)
         return found
 
 
@@ -212,7 +202,7 @@ def _read_limits(given: Entry) -> tuple[float, float] | None:
 
 def _inertia(mass: Any, com: list[Any], tensor: list[Any], effective: bool = False) -> Inertia:
     xx, xy, xz, yy, yz, zz = tensor
-    return (known_effective if effective else Inertia)(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return (document.known_effective if effective else Inertia)(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def _joint(screws: list[Any] | None = None, chart: Chart | None = None, **options: Any) -> Joint:
@@ -311,11 +301,13 @@ _ATTACHMENT = _record(_attachment, lambda at: vars(at.link), **_LINK, parent=_TE
 _LOOP = _record(lambda joint=FIXED, **rest: Loop(joint=joint, **rest), name=_TEXT, link=_TEXT, to=_TEXT, **_SEAT)
 
 
-def _parsed(document: bytes, title: str) -> Any:
+def _parsed(data: bytes, title: str) -> Any:
     """The values of a JSON text; JSONError if it is not JSON."""
     try:
-        text = document.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=Table, parse_constant=NotANumber, parse_int=_integer)
+        text = data.decode("utf-8-sig")
+        return json.loads(
+            text, object_pairs_hook=document.Table, parse_constant=document.NotANumber, parse_int=_integer
+        )
     except json.JSONDecodeError as error:
         problem = PlacedProblem(f"line {error.lineno}, column {error.colno}", f"not valid JSON: {error.msg}")
     except UnicodeDecodeError as error:
@@ -327,7 +319,7 @@ def _parsed(document: bytes, title: str) -> Any:
 
 def _integer(text: str) -> Any:
     # Python refuses to convert thousands of digits; floats end at 308.
-    return int(text) if len(text) <= 310 else NotANumber(text)
+    return int(text) if len(text) <= 310 else document.NotANumber(text)
 
 
 def _tree(root: Entry) -> Topology | None:
@@ -342,7 +334,7 @@ def _tree(root: Entry) -> Topology | None:
     for name, entry in root.below("symbols").entries().items() if "symbols" in root.value else ():
         flags = {what: assumed.flag() for what, assumed in entry.entries().items()}
         try:
-            root.symbols[name] = symbol_of(name, flags)
+            root.symbols[name] = document.symbol_of(name, flags)
         except ValueError as error:
             entry.wrong(f"these are not assumptions of a symbol: {error}")
     base = root.below("base").below("name")

@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import (
-    InertiaError,
-    JointError,
-    ModelError,
-    ScrewdynError,
-    ScrewdynWarning,
-    ShapeError,
-    TopologyError,
-    UnknownNameError,
-)
+from screwdyn.core import errors, expressions
 from screwdyn.core.types import NAME, Array, ArrayLike, is_name
 from screwdyn.io.document import Findings, known_effective, similar, some, unused
 from screwdyn.mechanism.inertia import Inertia
@@ -50,29 +40,29 @@ def from_dh(
 ) -> Topology:
     """Read a Denavit-Hartenberg table; parameters, errors and warnings are those of :meth:`KinematicTree.from_dh`."""
     if convention not in ("standard", "modified"):
-        raise ScrewdynError(f"unknown DH convention {convention!r}; use 'standard' or 'modified'")
+        raise errors.ScrewdynError(f"unknown DH convention {convention!r}; use 'standard' or 'modified'")
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
-        raise ScrewdynError(f"a DH table must be a list of dicts, one for each row; got {rows!r}")
+        raise errors.ScrewdynError(f"a DH table must be a list of dicts, one for each row; got {rows!r}")
     root = base if isinstance(base, Link) else Link(base)
     attachments, doubtful = [], []
     parent = root.name
     for i, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
-            raise ScrewdynError(f"DH row {i} must be a dict such as {{'a': 0.4, 'm': 2}}; got {row!r}")
+            raise errors.ScrewdynError(f"DH row {i} must be a dict such as {{'a': 0.4, 'm': 2}}; got {row!r}")
         name = row.get("name", f"link{i}")
         where = f"DH row {i} ({name})"
         for key in row:
             if key not in _KEYS:
-                raise ScrewdynError(f"{where}: unknown key {key!r}; {similar(str(key), _KEYS)}")
+                raise errors.ScrewdynError(f"{where}: unknown key {key!r}; {similar(str(key), _KEYS)}")
         try:
             home, axis, point = _frame(row, convention)
             inertia = _inertia(row)
             kind = row.get("type", "R")
             if kind not in ("R", "P"):
-                raise JointError(f"unknown type {kind!r}; use 'R' (revolute) or 'P' (prismatic)")
+                raise errors.JointError(f"unknown type {kind!r}; use 'R' (revolute) or 'P' (prismatic)")
             options = {key: row[key] for key in _JOINT if key in row} | {"name": row.get("joint", f"joint{i}")}
             joint = revolute(axis, point, **options) if kind == "R" else prismatic(axis, **options)
-        except ScrewdynError as error:
+        except errors.ScrewdynError as error:
             raise type(error)(f"{where}: {error}") from None
         if inertia is not None and inertia.failing_condition and inertia is not row.get("inertia"):
             doubtful.append(f"{where}: {inertia.failing_condition}")
@@ -80,7 +70,7 @@ def from_dh(
         parent = name
     if doubtful:
         message = "no rigid body has these numbers; they are used as they are"
-        warnings.warn("\n  ".join([message, *doubtful]), ScrewdynWarning, stacklevel=3)  # of from_dh's caller
+        warnings.warn("\n  ".join([message, *doubtful]), errors.ScrewdynWarning, stacklevel=3)  # of from_dh's caller
     return Topology.rooted(root, gravity).attach(attachments)
 
 
@@ -90,7 +80,7 @@ def _number(row: Mapping[str, Any], key: str) -> Any:
     except (TypeError, ValueError):
         x = np.nan
     if expressions.is_number(x) and not isfinite(x):
-        raise ShapeError(f"{key} must be a finite number; got {row[key]!r}")
+        raise errors.ShapeError(f"{key} must be a finite number; got {row[key]!r}")
     return x
 
 
@@ -122,11 +112,11 @@ def _inertia(row: Mapping[str, Any]) -> Inertia | None:
     if isinstance(tensor, Inertia):
         extra = [key for key in ("m", "com") if key in row]
         if extra:
-            raise ScrewdynError(f"inertia is an Inertia, so {' and '.join(extra)} must not be given too")
+            raise errors.ScrewdynError(f"inertia is an Inertia, so {' and '.join(extra)} must not be given too")
         return tensor
     mass = _number(row, "m")
     if expressions.is_number(mass) and mass < 0:
-        raise InertiaError(f"the mass is negative ({float(mass):g} kg); give a mass >= 0")
+        raise errors.InertiaError(f"the mass is negative ({float(mass):g} kg); give a mass >= 0")
     inertia = known_effective(mass, row.get("com", (0.0, 0.0, 0.0)), tensor)
     return inertia if mass != 0 or inertia.tensor.any() else None
 
@@ -144,7 +134,7 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike | None = None) -> Topology:
     import networkx as nx
 
     if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
-        raise TopologyError(
+        raise errors.TopologyError(
             f"a tree is read from a networkx.DiGraph, whose edges lead from parents to children, such as "
             f"networkx.DiGraph(tree.graph); got {type(graph).__name__}"
         )
@@ -153,11 +143,13 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike | None = None) -> Topology:
     base, *others = nx.lexicographical_topological_sort(graph, position.__getitem__)
     loops: Any = graph.graph.get("loops", ())
     if not isinstance(loops, tuple | list) or not all(isinstance(loop, Loop) for loop in loops):
-        raise TopologyError(f"the attribute 'loops' of the graph must be a tuple of loops of a tree; got {loops!r}")
+        raise errors.TopologyError(
+            f"the attribute 'loops' of the graph must be a tuple of loops of a tree; got {loops!r}"
+        )
     for loop in loops:
         for link in (loop.link, loop.to):
             if link not in graph:
-                raise UnknownNameError(
+                raise errors.UnknownNameError(
                     f"loop {loop.name!r} connects {link!r}, which is not in the graph; remove the loop from "
                     f"graph.graph['loops'], or rename its ends there: dataclasses.replace(loop, link=…, to=…)"
                 )
@@ -166,20 +158,20 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike | None = None) -> Topology:
     for at in attachments:  # two joints have the same name, for example, after a union of graphs of the same robot
         other, link = carried.setdefault(at.name, at), at.link.name
         if other is not at:
-            raise TopologyError(
+            raise errors.TopologyError(
                 f"the joints of {other.link.name!r} and {link!r} are both named {at.name!r}. {_RENAMED}; or name one: "
                 f"graph.edges[{at.parent!r}, {link!r}]['joint'] = dataclasses.replace(joint, name=…)"
             )
     given = graph.graph if gravity is None else {"gravity": gravity}
     try:
         rooted = Topology.rooted(_link(graph, base), *([given["gravity"]] if "gravity" in given else []))
-    except ShapeError as error:
+    except errors.ShapeError as error:
         where = "the attribute 'gravity' of the graph: " if gravity is None else ""
-        raise ShapeError(f"{where}{error}") from None
+        raise errors.ShapeError(f"{where}{error}") from None
     try:
         topology = with_loops(rooted.attach(attachments), loops)
         check_rotors(topology)
-    except (TopologyError, UnknownNameError) as error:
+    except (errors.TopologyError, errors.UnknownNameError) as error:
         if any(link is not None and link.name != name for name, link in graph.nodes(data="link")):
             error.add_note(_RENAMED)
         raise
@@ -208,20 +200,20 @@ def _check_tree(graph: nx.DiGraph) -> None:
         around = " → ".join(repr(edge[0]) for edge in nx.find_cycle(graph))
         problems.append(f"there is a cycle: {around}; close a loop by a joint of its own: tree.close(link, to=…)")
     if problems:
-        raise TopologyError("\n  ".join(["the graph is not a tree", *problems]))
+        raise errors.TopologyError("\n  ".join(["the graph is not a tree", *problems]))
 
 
 def _link(graph: nx.DiGraph, name: str) -> Link:
     data = graph.nodes[name]
     if "contraction" in data:
         lost = some(map(repr, list(data["contraction"])))
-        raise TopologyError(
+        raise errors.TopologyError(
             f"link {name!r} is contracted with {lost}, whose inertia and joint would be lost; keep both links, and fix "
             f"the joint between them: tree.lock(joint)"
         )
     link: Any = data.get("link", Link(name))
     if not isinstance(link, Link):
-        raise TopologyError(f"the attribute 'link' of node {name!r} must be a Link; got {type(link).__name__}")
+        raise errors.TopologyError(f"the attribute 'link' of node {name!r} must be a Link; got {type(link).__name__}")
     return link if link.name == name else replace(link, name=name)
 
 
@@ -230,11 +222,11 @@ def _attachment(graph: nx.DiGraph, name: str) -> Attachment:
     joint: Any = edge.get("joint", FIXED)
     if not isinstance(joint, Joint):
         kind = type(joint).__name__
-        raise TopologyError(f"the attribute 'joint' of edge {parent!r} → {name!r} must be a Joint; got {kind}")
+        raise errors.TopologyError(f"the attribute 'joint' of edge {parent!r} → {name!r} must be a Joint; got {kind}")
     home = as_pose(edge.get("home"), f"the attribute 'home' of edge {parent!r} → {name!r}")
     locked: Any = edge.get("locked")
     if locked is not None and (joint.screws.size or not isinstance(locked, Locked)):
-        raise TopologyError(
+        raise errors.TopologyError(
             f"the attribute 'locked' of edge {parent!r} → {name!r} must be that of a tree's locked joint"
         )
     return Attachment(_link(graph, name), parent, joint, home, locked=locked)
@@ -263,12 +255,12 @@ def read_pinocchio(model: Any, *, visual: Any = None, collision: Any = None, str
     """Read the joints, inertias and frames of a Pinocchio model; :meth:`KinematicTree.from_pinocchio` describes it."""
     kind = f"{type(model).__module__}.{type(model).__name__}"
     if not (kind.startswith("pinocchio.") and kind.endswith(".Model")):
-        raise ModelError(f"the model must be a pinocchio.Model; got {type(model).__name__}")
+        raise errors.ModelError(f"the model must be a pinocchio.Model; got {type(model).__name__}")
     for use, geometry in (("visual", visual), ("collision", collision)):
         if geometry is not None and type(geometry).__name__ != "GeometryModel":
-            raise ModelError(f"{use}= must be a pinocchio.GeometryModel; got {type(geometry).__name__}")
+            raise errors.ModelError(f"{use}= must be a pinocchio.GeometryModel; got {type(geometry).__name__}")
     title = f"the Pinocchio model {model.name!r}"
-    findings = Findings(ModelError, f"{title} cannot be read", f"{title} is read without the following")
+    findings = Findings(errors.ModelError, f"{title} cannot be read", f"{title} is read without the following")
     base, *others = _Reader(model, findings, {"visual": visual, "collision": collision}).attachments()
     findings.report(strict)
     return Topology.rooted(base.link, np.array(model.gravity.linear)).attach(others)

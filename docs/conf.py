@@ -65,12 +65,13 @@ python_maximum_signature_line_length = 100
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
-# Every file of examples/gallery is executed, except those that begin with an underscore.
+# Every file of examples/gallery and examples/lessons is executed, except those that begin with an underscore.
 sphinx_gallery_conf = {
-    "examples_dirs": ["../examples/gallery"],
-    "gallery_dirs": ["gallery"],
+    "examples_dirs": ["../examples/lessons", "../examples/gallery"],
+    "gallery_dirs": ["lessons", "gallery"],
     "filename_pattern": r"\.py$",
     "ignore_pattern": r"^_",
+    "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
@@ -93,8 +94,8 @@ def link_outside(app: Sphinx, page: str, source: list[str]) -> None:
         target = (Path(app.srcdir, page).parent / link[1]).resolve()
         if target.is_relative_to(app.srcdir):
             return link[0]
-        if target == ROOT / "examples/gallery":
-            return "](/gallery/index.rst)"
+        if target.parent == ROOT / "examples" and target.is_dir():
+            return f"](/{target.name}/index.rst)"
         return f"](https://github.com/screwdyn/screwdyn/blob/main/{target.relative_to(ROOT)})"
 
     source[0] = re.sub(r"\]\((\.\./[^)#\s]+)\)", absolute, source[0])

@@ -1,11 +1,13 @@
 """The examples of the gallery are short, draw a figure, and check their own claims; tests/site executes them."""
 
 import ast
+import runpy
 from pathlib import Path
 
 import pytest
 
-GALLERY = sorted((Path(__file__).parents[1] / "examples/gallery").glob("*.py"))
+EXAMPLES = Path(__file__).parents[1] / "examples"
+GALLERY, LESSONS = (sorted((EXAMPLES / folder).glob("*.py")) for folder in ("gallery", "lessons"))
 
 
 def test_there_are_at_least_twelve():
@@ -21,3 +23,11 @@ def test_an_example_is_short_and_has_title_figure_and_check(path):
     assert underline == "=" * len(title) and not blank and explanation
     assert any(isinstance(node, ast.Assert) for node in ast.walk(tree))
     assert "plt." in text and text.endswith("plt.show()\n")
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_has_exercises_with_solutions_that_run(path, monkeypatch):
+    monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
+    text = path.read_text(encoding="utf-8")
+    assert text.index("# Exercises\n") < text.index("# Solutions\n") < text.rindex("print(")
+    runpy.run_path(str(path))

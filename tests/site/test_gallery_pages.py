@@ -11,6 +11,7 @@ pytestmark = pytest.mark.site
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "docs/gallery"
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples/gallery").glob("*.py"))
+LESSONS = sorted(path.stem for path in (ROOT / "examples/lessons").glob("*.py"))
 NOTEBOOKS = ["crucible", "double_pendulum_crane", "two_arms_hand_over", "hand", "humanoid"]
 
 
@@ -18,6 +19,15 @@ NOTEBOOKS = ["crucible", "double_pendulum_crane", "two_arms_hand_over", "hand", 
 def test_an_example_drew_a_picture(name):
     picture = BUILT / f"images/sphx_glr_{name}_001.png"
     assert picture.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_is_a_notebook_of_ten_to_twenty_cells_with_pictures(name):
+    import nbformat
+
+    cells = nbformat.read(ROOT / f"docs/lessons/{name}.ipynb", as_version=4).cells
+    assert 10 <= len(cells) <= 20
+    assert (ROOT / f"docs/lessons/images/sphx_glr_{name}_001.png").stat().st_size > 5_000
 
 
 def test_the_hand_over_shows_its_film():

@@ -25,13 +25,12 @@ from screwdyn.mechanism.joint import Joint, free
 from screwdyn.physics.closure import TOLERANCE, Closure
 from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.placement import NOTHING
+from screwdyn.physics.recursions.whole_tree import MOST_STEPS, SETTLED
 from screwdyn.physics.table import MASS, PARENT, PLACE
 from screwdyn.screws import screw
 
 # Share of the rates at which loops open that an impact may leave: what is dependent up to rounding.
 _LEFT_OPEN = 1e-3
-# Refinements of the change of the rates, and the square of a relative size of them that leaves no more than rounding.
-_MOST_STEPS, _ROUNDING = 8, 1e-26
 
 
 @functools.lru_cache(maxsize=256)
@@ -66,9 +65,15 @@ def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> Impact:
     model, at = tree.model, tree.model.placements[root]
     parts = _parts(model, root)
     check_bodies(model, None, None if at.freedoms else (parts[0], root, slip))
-    momentum, of_root = tree._slip_momentum(parts), np.array([[*at.pose.R, *at.pose.p, *slip.tolist()]])
-    change, _ = settled(tree, q, qd, lambda change: momentum(q, change, of_root)[0])
-    _, wrench, energies = momentum(q, change, of_root)
+    (impact, momentum), of_root = tree._slipping(parts), np.array([[*at.pose.R, *at.pose.p, *slip.tolist()]])
+    change = np.zeros(len(qd))
+    for _ in range(MOST_STEPS):
+        change, wrench, energies = impact(q, change, of_root)
+        if not energies[2]:
+            break
+    if tree.topology.loops:
+        change = change - _taken(tree, q, qd + change)[0]
+        _, wrench, energies = momentum(q, change, of_root)
     _, _, before = momentum(q, -qd, of_root)  # of what slips, at − V − s
     return Impact(change, wrench, float(energies[1]), float(before[0]))
 
@@ -80,18 +85,21 @@ def settled(tree: Robot, q: Array, qd: Array, left: Callable[[Array], Array]) ->
     that is rounding: twice as a rule, more often if light bodies are next to heavy ones, whose digits the first result
     does not have. SingularAttachmentError if a joint of the tree feels no inertia; LoopError if a loop is open.
     """
-    change, multipliers = np.zeros(len(qd)), np.zeros(0)
-    for _ in range(_MOST_STEPS):
+    change = np.zeros(len(qd))
+    for _ in range(MOST_STEPS):
         step = tree.impulse_response(q, left(change))
         change = change - step
-        if step.dot(step) <= _ROUNDING * change.dot(change):
+        if step.dot(step) <= SETTLED * change.dot(change):
             break
-    if tree.topology.loops:
-        closure = Closure(tree, tree.model)
-        closure.check(q)
-        taken, multipliers, _ = closing(closure, q, qd + change)
-        change = change - taken
-    return change, multipliers
+    taken, multipliers = _taken(tree, q, qd + change) if tree.topology.loops else (0.0, np.zeros(0))
+    return change - taken, multipliers
+
+
+def _taken(tree: Robot, q: Array, qd: Array) -> tuple[Array, Array]:
+    """The rates that closed loops take, and the impulses Λ of their constraints; LoopError if a loop is open."""
+    closure = Closure(tree, tree.model)
+    closure.check(q)
+    return closing(closure, q, qd)[:2]
 
 
 def closing(closure: Closure, q: Array, qd: Array) -> tuple[Array, Array, float]:

@@ -174,22 +174,22 @@ class Dynamics(Quantities):
             raise too_large(kernels.model, {"q": q, "qd": qd}) or ShapeError("results would overflow")
         return momentum
 
-    def _slip_momentum(self, parts: Array) -> Callable[[Array, Array, Array], tuple[Array, Array, Array]]:
-        """The function of q, rates and slip of ``recursions.joint_space.slip_momentum`` for the parts of rows.
+    def _slipping(self, parts: Array) -> tuple[Callable[..., Any], ...]:
+        """``impact`` and ``slip_momentum`` of ``whole_tree`` for the parts of rows, while the caller keeps these.
 
-        Of one state in contiguous arrays, while the caller keeps the parts. Its results are the momenta along the
-        freedoms, (nv,), the wrench on what slips, (6,), and two energies, (2,). ShapeError if they overflow.
+        Functions of q, rates and slip, of one state in contiguous arrays. Errors as for :meth:`impulse_response`.
         """
         kernels = self._kernels
         context = kernels.with_places(parts)
 
-        def momentum(q: Array, rates: Array, slip: Array) -> tuple[Array, Array, Array]:
-            found: tuple[Array, Array, Array] | None = kernels.slip_momentum(context, q, rates, slip)
+        def checked(kernel: Callable[..., Any], q: Array, rates: Array, slip: Array) -> tuple[Array, Array, Array]:
+            found: tuple[Array, Array, Array] | None = kernel(context, q, rates, slip)
             if found is None:
+                self.forward_dynamics(q, np.zeros_like(rates), np.zeros_like(rates))
                 raise too_large(kernels.model, {"q": q, "qd": rates}) or ShapeError("results would overflow")
             return found
 
-        return momentum
+        return functools.partial(checked, kernels.impact), functools.partial(checked, kernels.slip_momentum)
 
     def impulse_response(self, q: Array, impulses: Array) -> Array:
         """The change M⁻¹ p of the rates by impulses p on the freedoms, (nv,), of one state in contiguous arrays.

@@ -444,8 +444,8 @@ class Robot(Mechanism, Quantities):
         """The momenta M q̇ along the freedoms, (nv,), N m s and N s, of one state in contiguous arrays."""
 
     @abstractmethod
-    def _slip_momentum(self, parts: Array) -> Callable[[Array, Array, Array], tuple[Array, Array, Array]]:
-        """What Σ Jᵀ M (V − s) is for q, rates and slip of a link with all beyond it; see ``changes.law``."""
+    def _slipping(self, parts: Array) -> tuple[Callable[..., Any], ...]:
+        """The impact of a link that slips with all beyond it, and the momentum of what slips; see ``changes.law``."""
 
     @abstractmethod
     def impulse_response(self, q: Array, impulses: Array) -> Array:

@@ -265,7 +265,8 @@ def _coupled(k: _Kernel) -> None:
             k.compute(charts.spread, "couplings", rate, _OF_ROWS[rate])
     for part in _parts(entry):
         given = [_OF_ROWS.get(name, name) for name in part.arguments]
-        given += [f"{part.name}_{r.name}" if r.contraction else f"out_{r.name}" for r in part.given]
+        plain = "{}_of_freedoms" if entry.coupled else "out_{}"
+        given += [f"{part.name}_{r.name}" if r.contraction else plain.format(r.name) for r in part.given]
         k.do(*(f"handed[{i}] = (integer){name}.data;" for i, name in enumerate(given)))
         k.do(*_or_status(f"screwdyn_run_{part.name}(of_rows, handed, at)"))
         for r in part.given:

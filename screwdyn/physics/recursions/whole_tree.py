@@ -11,6 +11,8 @@ from screwdyn.physics.table import ARMATURE, MASSLESS, Part, Table, Workspace, a
 
 # A pivot below this fraction of its diagonal entry is rounding: of J M⁻¹ Jᵀ, and of M.
 NO_FREEDOM, NO_PIVOT = 1e-12, 1e-15
+# Refinements of the change of the rates, and the square of a relative size of them that leaves no more than rounding.
+MOST_STEPS, SETTLED = 8, 1e-26
 
 # Inverse dynamics
 
@@ -133,6 +135,7 @@ def slip_momentum(
         apart = apart + work.pivots[i, 0]
     energies[0] = 0.5 * own
     energies[1] = 0.5 * (own + apart)
+    energies[2] = 0.0
     for l in range(places.shape[0] - 1, -1, -1):
         i = int(places[l, 0])
         if i >= 0:
@@ -148,6 +151,74 @@ def slip_momentum(
     write_six(Wrench(steps.rotate_back(T.R, total.n), steps.rotate_back(T.R, total.f)), wrench)
     inward_forces(table, work, p)
     add_motors(table, qd, p)
+
+
+def impact(
+    table: Table,
+    q: Table,
+    qd: Table,
+    slip: Table,
+    places: Table,
+    scratch: tuple[Table, ...],
+    work: Workspace,
+    change: Table,
+    wrench: Table,
+    energies: Table,
+) -> int:
+    """The change of the rates that minimises the energy of V − s, from a guess ``qd``; see ``slip_momentum``.
+
+    Articulated bodies give it, and then what it leaves, until that is rounding. The third of the energies is 1 if it is
+    not yet. The status is that of articulated bodies.
+    """
+    p, step = scratch
+    for i in range(table.shape[0] - 1):
+        change[i] = qd[i]
+    again, left = 0, 1.0
+    while again < MOST_STEPS and left > 0.0:
+        slip_momentum(table, q, change, slip, places, work, p, wrench, energies)
+        status = impulse_response(table, q, p, work, step)
+        if status != 0:
+            return status
+        for i in range(table.shape[0] - 1):
+            change[i] = change[i] - step[i]
+        left = unsettled(step, change)
+        again += 1
+    slip_momentum(table, q, change, slip, places, work, p, wrench, energies)
+    energies[2] = left
+    return 0
+
+
+def unsettled(step: Table, change: Table) -> float:
+    """1 if the last step of a change of the rates is more than rounding, otherwise 0."""
+    left, whole = 0.0, 0.0
+    for i in range(change.shape[0]):
+        left = left + step[i] * step[i]
+        whole = whole + change[i] * change[i]
+    return 1.0 if left > SETTLED * whole else 0.0
+
+
+def impact_of_coupled(
+    M: Table,
+    p: Table,
+    on_links: Table,
+    of_links: Table,
+    qd: Table,
+    step: Table,
+    work: Workspace,
+    change: Table,
+    wrench: Table,
+    energies: Table,
+) -> int:
+    """One step of :func:`impact` of a tree with couplings, where the wrench and the energies are those of the guess."""
+    status = solved(M, p, work, step)
+    for i in range(qd.shape[0]):
+        change[i] = qd[i] - step[i]
+    for i in range(6):
+        wrench[i] = on_links[i]
+    energies[0] = of_links[0]
+    energies[1] = of_links[1]
+    energies[2] = unsettled(step, change)
+    return status
 
 
 def wrench_torque(table: Table, q: Table, wrenches: Table, work: Workspace, tau: Table) -> None:

@@ -460,8 +460,8 @@ def pivot_rounding(felt: Scalar, mass: Scalar, S: JointScrew) -> Scalar:
     return ROUNDING * (about * felt + along * mass) + PICOMETRE_SQUARED * (about * mass)
 
 
-def spread_to_parent(T: Pose, spread: Scalar, felt: Scalar, mass: Scalar) -> tuple[Scalar, Scalar]:
-    """Estimates of ∫ 2 r² dm about the origin of the parent's frame, and of what of it acts about the parent's axis.
+def spread_to_parent(T: Pose, spread: Scalar, felt: Scalar, mass: Scalar) -> Vector:
+    """Estimates of ∫ 2 r² dm about the origin of the parent's frame, of what acts about the parent's axis; the mass.
 
     A shift along the parent's axis rounds no entry about this axis, and a turn about it none either. Mixed terms, such
     as 4 p · ∫ r dm, are omitted.
@@ -469,7 +469,7 @@ def spread_to_parent(T: Pose, spread: Scalar, felt: Scalar, mass: Scalar) -> tup
     (x, y, z), c = T.p, T.R[8]
     square = x * x + y * y
     tilt = T.R[2] * T.R[2] + T.R[5] * T.R[5]
-    return spread + 2 * (square + z * z) * mass, c * c * felt + tilt * spread + 2 * square * mass
+    return (spread + 2 * (square + z * z) * mass, c * c * felt + tilt * spread + 2 * square * mass, mass)
 
 
 def project_out_joint(inertia: ArticulatedInertia, U: Wrench, D: Scalar, S: JointScrew) -> ArticulatedInertia:

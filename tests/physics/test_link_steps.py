@@ -237,7 +237,7 @@ def test_articulated_inertia(link, joint):
 def test_spread_of_a_body_about_its_centre_is_the_trace_of_its_tensor_about_the_parent_s_origin(link):
     sphere = Inertia.sphere(link.m, 0.3)
     trace = np.trace(sphere.tensor)
-    spread, felt = steps.spread_to_parent(link.pose, trace, trace, link.m)
+    spread, felt, _ = steps.spread_to_parent(link.pose, trace, trace, link.m)
     assert_allclose(spread, np.trace(sphere.transformed(link.T).origin_tensor), rtol=1e-14)
     assert_allclose(felt, trace + 2 * link.m * (link.T[:2, 3] ** 2).sum(), rtol=1e-14)
 

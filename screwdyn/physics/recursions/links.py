@@ -19,6 +19,9 @@ _ALSO = {"local": BODY, "world": BASE, "space": BASE, "spatial": BASE, "local_wo
 _CODES = {name: code for code, name in enumerate(FRAMES)} | _ALSO
 
 
+Scratch = tuple[Table, ...]  # arrays in addition to the workspace
+
+
 class Share(NamedTuple):
     """What a link, or several, contribute: arrays of J, J̇, M, C and g."""
 
@@ -283,7 +286,7 @@ def rows_of_links(table: Table, q: Table, qd: Table, places: Table, columns: Tab
 
 
 def contribution(
-    table: Table, q: Table, qd: Table, places: Table, scratch: tuple[Table, ...], work: Workspace, share: Share
+    table: Table, q: Table, qd: Table, places: Table, scratch: Scratch, work: Workspace, share: Share
 ) -> None:
     """J, J̇, M, C and g of a link over the k rows on its path."""
     (columns,) = scratch
@@ -326,7 +329,7 @@ def dynamics_at_com(link: Place, down: steps.Vector, w: steps.Vector, columns: T
 
 
 def subtree_contribution(
-    table: Table, q: Table, qd: Table, places: Table, scratch: tuple[Table, ...], work: Workspace, total: Share
+    table: Table, q: Table, qd: Table, places: Table, scratch: Scratch, work: Workspace, total: Share
 ) -> None:
     """The padded sum of the contributions of some links over all rows, and J and J̇ of the first of them."""
     columns, own_J, own_J_dot, own_M, own_C, own_g = scratch

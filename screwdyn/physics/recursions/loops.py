@@ -14,7 +14,7 @@ from math import sqrt
 
 from screwdyn.physics import link_steps as steps
 from screwdyn.physics.link_steps import AT_REST, Pose, Twist, add, exceeds, scale
-from screwdyn.physics.recursions.links import clear, poses_in_base, screw_of_row
+from screwdyn.physics.recursions.links import Scratch, clear, poses_in_base, screw_of_row
 from screwdyn.physics.recursions.whole_tree import NO_PIVOT, inverse_dynamics, mass_matrix
 from screwdyn.physics.table import Constraint, Table, Workspace, load, store
 
@@ -187,14 +187,7 @@ def accelerations(
 
 
 def forward_dynamics(
-    table: Table,
-    q: Table,
-    qd: Table,
-    tau: Table,
-    places: Table,
-    scratch: tuple[Table, ...],
-    work: Workspace,
-    qdd: Table,
+    table: Table, q: Table, qd: Table, tau: Table, places: Table, scratch: Scratch, work: Workspace, qdd: Table
 ) -> int:
     """q̈ of a tree whose loops are closed; the status is that of :func:`accelerations`."""
     M, bias, rest, J, J_dot, R, order = scratch

@@ -341,9 +341,8 @@ def articulated_bodies(
         own = body(table, i)
         store(work.articulated, i, steps.rigid_as_articulated(own))
         store(work.wrenches, i, steps.bias_wrench(own, V))
-        work.pivots[i, 2] = own.I[0] + own.I[3] + own.I[5]
-        work.pivots[i, 3] = work.pivots[i, 2]
-        work.pivots[i, 4] = own.m
+        spread = own.I[0] + own.I[3] + own.I[5]
+        store(work.pivots, i, (spread, spread, own.m), 2)
     for i in range(n - 1, -1, -1):
         S = joint_screw(table, i)
         inertia, F = load(work.articulated, i, steps.ArticulatedInertia), load(work.wrenches, i, Wrench)
@@ -359,10 +358,7 @@ def articulated_bodies(
         k = work.parents[i]
         if k >= 0:
             T = load(work.poses, i, Pose)
-            spread, felt = steps.spread_to_parent(T, spread, felt, mass)
-            work.pivots[k, 2] += spread
-            work.pivots[k, 3] += felt
-            work.pivots[k, 4] += mass
+            add_to(work.pivots, k, steps.spread_to_parent(T, spread, felt, mass), 2)
             inertia = steps.project_out_joint(inertia, U, D, S)
             drift = steps.articulated_times(inertia, load(work.drifts, i, Twist))
             F = add(steps.transmitted(F, U, D, u, tau[i], S), drift)
@@ -373,13 +369,11 @@ def articulated_bodies(
         k = work.parents[i]
         # From here on, twists hold accelerations.
         before = Twist(ZERO, scale(-1.0, gravity)) if k < 0 else load(work.twists, k, Twist)
-        A = steps.twist_to_child(load(work.poses, i, Pose), before)
-        A = add(A, load(work.drifts, i, Twist))
+        A = add(steps.twist_to_child(load(work.poses, i, Pose), before), load(work.drifts, i, Twist))
         U = load(work.columns, i, Wrench)
         x = (work.pivots[i, 1] - steps.dot(U.n, A.w) - steps.dot(U.f, A.v)) / work.pivots[i, 0]
         qdd[i] = x
-        w, v = A
-        store(work.twists, i, Twist((w[0], w[1], w[2] + S.turn * x), (v[0], v[1], v[2] + S.slide * x)))
+        store(work.twists, i, steps.add_rate(A, S, x))
     return 0
 
 
@@ -527,18 +521,12 @@ def write_per_mass(m: steps.Scalar, a: steps.Vector, out: Table) -> int:
     return 0
 
 
-def store_moments(table: Table, moments: Table) -> None:
-    """Write the mass and first moment of every row's body."""
-    for i in range(table.shape[0] - 1):
-        own = body(table, i)
-        store(moments, i, MassMoment(own.m, own.h))
-
-
 def moment_of_tree(table: Table, work: Workspace) -> MassMoment:
     """Mass and first moment Σ m c of the tree in the base frame; work has the poses of the rows in their parents."""
     # The four numbers of a moment fit into the array of the pivots, which is not used here.
-    store_moments(table, work.pivots)
-    m, h = body(table, table.shape[0] - 1).m, body(table, table.shape[0] - 1).h
+    for i in range(table.shape[0] - 1):
+        store(work.pivots, i, load(table, i, MassMoment, rows.MASS))
+    m, h = load(table, table.shape[0] - 1, MassMoment, rows.MASS)
     for i in range(table.shape[0] - 2, -1, -1):
         if rows.carries_link(work, i):
             beyond = rows.moment_before_joint(work, i, load(work.pivots, i, MassMoment))
@@ -626,10 +614,9 @@ def center_of_mass_jacobian(table: Table, q: Table, work: Workspace, J: Table) -
     if not steps.exceeds(total, 0.0):
         return MASSLESS
     poses_in_base(table, q, work)
-    # As in moment_of_tree, but in the base frame.
-    store_moments(table, work.pivots)
-    for i in range(n):
-        store(work.pivots, i, steps.moment_to_parent(load(work.poses, i, Pose), load(work.pivots, i, MassMoment)))
+    for i in range(n):  # as in moment_of_tree, but in the base frame
+        own = load(table, i, MassMoment, rows.MASS)
+        store(work.pivots, i, steps.moment_to_parent(load(work.poses, i, Pose), own))
     for i in range(n - 1, -1, -1):
         S, carried = screw_of_row(table, i, work), load(work.pivots, i, MassMoment)
         v = scale(1 / total, add(scale(carried.m, S.v), steps.cross(S.w, carried.h)))
@@ -662,8 +649,7 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
     for i in range(n):
         S, inertia = screw_of_row(table, i, work), load(work.inertias, i, RigidInertia)
         F, moving = steps.momentum(inertia, S), steps.bracket(load(work.twists, i, Twist), S)
-        F_dot = steps.momentum(load(work.coriolis, i, RigidInertia), S)
-        F_dot = add(F_dot, steps.momentum(inertia, moving))
+        F_dot = add(steps.momentum(load(work.coriolis, i, RigidInertia), S), steps.momentum(inertia, moving))
         store_column(A, i, steps.wrench_about(c, F))
         F_dot = steps.wrench_about(c, F_dot)
         store_column(A_dot, i, Wrench(add(F_dot.n, steps.cross(F.f, c_dot)), F_dot.f))

@@ -9,7 +9,6 @@ methods: parts from which others follow, and what replaces others in trees with 
 
 from __future__ import annotations
 
-import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -160,7 +159,7 @@ CATALOGUE: dict[str, Quantity] = {}
 def quantity(
     recursion: Callable[..., int | None], *results: Result, see: str = "", **properties: Any
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Declared[P, R]]:
-    """Enter a declaration in the catalogue; the decorated method calls ``_evaluate`` of its object.
+    """Enter a declaration in the catalogue; classes of trees and forms define the method.
 
     The docstring is completed by the sections of docs/mathematics.md to ``see``, and by the errors, if it has none.
     """
@@ -179,15 +178,8 @@ def quantity(
         at_rest = tuple({"qdd"} & {*given.parameters} - {*names, *(result.name for result in results)})
         told = {"places": "one" if parameters else None, "at_rest": at_rest} | properties
         told |= {"signature": signature, "doc": doc}
-        CATALOGUE[name] = entry = Quantity(name, arguments, recursion, results, parameters, **told)
-
-        method = Method(entry, "Quantities")
-
-        @functools.wraps(declaration)
-        def ask(form: Any, *args: Any, **named: Any) -> Any:
-            return form._evaluate(entry, *method.values(args, named))
-
-        return cast("Declared[P, R]", ask)
+        CATALOGUE[name] = Quantity(name, arguments, recursion, results, parameters, **told)
+        return cast("Declared[P, R]", declaration)
 
     return enter
 

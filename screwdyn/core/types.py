@@ -1,14 +1,15 @@
-"""Array types, names and texts, properties computed once, dictionaries that grow, and output arrays."""
+"""Array types, names and texts, signatures, properties computed once, dictionaries that grow, and output arrays."""
 
 from __future__ import annotations
 
 import functools
 import html
+import inspect
 import re
 from collections import ChainMap
-from collections.abc import ItemsView, Iterable, Iterator, Sequence, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from itertools import chain
-from typing import Any, Self, TypeAlias, TypeVar, overload
+from typing import Any, ParamSpec, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from screwdyn.core.errors import ShapeError
 Array = npt.NDArray[np.float64]
 ArrayLike = npt.ArrayLike
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Value = TypeVar("Value")
 
@@ -48,6 +50,32 @@ class Text(str):
     def _repr_html_(self) -> str:
         """For notebooks."""
         return f"<pre>{html.escape(self)}</pre>"
+
+
+def spelled_out(defaults: Mapping[str, Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Write the options of a function of ``**own: Unpack[Options]`` out in its signature, with these defaults."""
+
+    def decorated(make: Callable[P, T]) -> Callable[P, T]:
+        signature = inspect.signature(make)
+        *own, options = signature.parameters.values()
+        hints = make.__globals__[options.annotation.removeprefix("Unpack[").removesuffix("]")].__annotations__
+        for name in defaults:
+            if name in hints:
+                kind, hint = inspect.Parameter.KEYWORD_ONLY, hints[name].__forward_arg__
+                own.append(inspect.Parameter(name, kind, default=defaults[name], annotation=hint))
+        names = {parameter.name for parameter in own}
+
+        @functools.wraps(make)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+            if not names.issuperset(kwargs):
+                wrong = next(name for name in kwargs if name not in names)
+                raise TypeError(f"{make.__name__}() got an unexpected keyword argument {wrong!r}")
+            return make(*args, **kwargs)
+
+        checked.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+        return checked
+
+    return decorated
 
 
 class cached_property(functools.cached_property[T]):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite, isnan, sqrt
-from typing import Any, ParamSpec, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ScrewdynError
-from screwdyn.core.types import NAME, Array, ArrayLike, is_name
+from screwdyn.core.types import NAME, Array, ArrayLike, is_name, spelled_out
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.screws.screw import Ad, cross, entries, frame_along, inverse, screw_from_axis, screw_motion
@@ -475,9 +474,6 @@ def _check_name(name: object) -> None:
         raise JointError(f"a joint's name must be {NAME}; got {name!r}")
 
 
-P = ParamSpec("P")
-
-
 class GroupOptions(TypedDict, total=False):
     """Keyword arguments of all kinds of joints; see :class:`Joint`."""
 
@@ -500,26 +496,7 @@ class Options(GroupOptions, total=False):
     rotor: Rotor | None
 
 
-def _spelled_out(make: Callable[P, Joint]) -> Callable[P, Joint]:
-    """Give a function the signature in which its keyword options are written out, with the defaults of a Joint."""
-    signature = inspect.signature(make)
-    *own, options = signature.parameters.values()
-    known = {"Unpack[Options]": Options, "Unpack[GroupOptions]": GroupOptions}[options.annotation].__annotations__
-    for option in fields(Joint):
-        if option.name in known:
-            kind, hint = inspect.Parameter.KEYWORD_ONLY, known[option.name]
-            own.append(inspect.Parameter(option.name, kind, default=option.default, annotation=hint.__forward_arg__))
-    names = {parameter.name for parameter in own}
-
-    @functools.wraps(make)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> Joint:
-        if not names.issuperset(kwargs):
-            wrong = next(name for name in kwargs if name not in names)
-            raise TypeError(f"{make.__name__}() got an unexpected keyword argument {wrong!r}")
-        return make(*args, **kwargs)
-
-    checked.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
-    return checked
+_spelled_out = spelled_out({field.name: field.default for field in fields(Joint)})
 
 
 @_spelled_out

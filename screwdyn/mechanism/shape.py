@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, Self, get_args
+from typing import Literal, Self, TypedDict, Unpack, get_args
 
 import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, spelled_out
 from screwdyn.screws.screw import as_pose
 
 __all__ = ["Kind", "Shape", "Shapes", "Use", "shapes_of"]
@@ -28,6 +28,17 @@ _SIZES: dict[str, tuple[str, ...]] = {
     "mesh": ("scale x", "scale y", "scale z"),
 }
 _IDENTITY = np.eye(4)
+
+
+class Look(TypedDict, total=False):
+    """Keyword arguments of all kinds of shapes; see :class:`Shape`."""
+
+    pose: ArrayLike | None
+    color: ArrayLike | None
+    use: Use
+
+
+_spelled_out = spelled_out({"pose": None, "color": None, "use": "visual"})
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -111,69 +122,46 @@ class Shape:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def box(
-        cls, size: ArrayLike, *, pose: ArrayLike | None = None, color: ArrayLike | None = None, use: Use = "visual"
-    ) -> Self:
+    @_spelled_out
+    def box(cls, size: ArrayLike, **look: Unpack[Look]) -> Self:
         """A box with its centre at the origin and edges `size` (3,) along x, y and z, m.
 
         Other parameters and errors as for :class:`Shape`.
         """
-        return cls("box", size, pose=pose, color=color, use=use)
+        return cls("box", size, **look)
 
     @classmethod
-    def cylinder(
-        cls,
-        radius: float,
-        length: float,
-        *,
-        pose: ArrayLike | None = None,
-        color: ArrayLike | None = None,
-        use: Use = "visual",
-    ) -> Self:
+    @_spelled_out
+    def cylinder(cls, radius: float, length: float, **look: Unpack[Look]) -> Self:
         """A cylinder about z with its centre at the origin; radius and length in m.
 
         Other parameters and errors as for :class:`Shape`.
         """
-        return cls("cylinder", (radius, length), pose=pose, color=color, use=use)
+        return cls("cylinder", (radius, length), **look)
 
     @classmethod
-    def capsule(
-        cls,
-        radius: float,
-        length: float,
-        *,
-        pose: ArrayLike | None = None,
-        color: ArrayLike | None = None,
-        use: Use = "visual",
-    ) -> Self:
+    @_spelled_out
+    def capsule(cls, radius: float, length: float, **look: Unpack[Look]) -> Self:
         """A cylinder about z with its centre at the origin and a hemisphere on each end; radius and length in m.
 
         The length is that of the cylinder, without the hemispheres. Other parameters and errors as for :class:`Shape`.
         """
-        return cls("capsule", (radius, length), pose=pose, color=color, use=use)
+        return cls("capsule", (radius, length), **look)
 
     @classmethod
-    def sphere(
-        cls, radius: float, *, pose: ArrayLike | None = None, color: ArrayLike | None = None, use: Use = "visual"
-    ) -> Self:
+    @_spelled_out
+    def sphere(cls, radius: float, **look: Unpack[Look]) -> Self:
         """A sphere with its centre at the origin; radius in m. Other parameters and errors as for :class:`Shape`."""
-        return cls("sphere", (radius,), pose=pose, color=color, use=use)
+        return cls("sphere", (radius,), **look)
 
     @classmethod
-    def mesh(
-        cls,
-        path: str | os.PathLike[str],
-        scale: ArrayLike = 1.0,
-        *,
-        pose: ArrayLike | None = None,
-        color: ArrayLike | None = None,
-        use: Use = "visual",
-    ) -> Self:
+    @_spelled_out
+    def mesh(cls, path: str | os.PathLike[str], scale: ArrayLike = 1.0, **look: Unpack[Look]) -> Self:
         """A triangle mesh in a file, such as STL, OBJ or Collada; `scale` is one factor or three, along x, y and z.
 
         Other parameters and errors as for :class:`Shape`.
         """
-        return cls("mesh", scale, path, pose, color, use)
+        return cls("mesh", scale, path, **look)
 
     @property
     def _values(self) -> tuple[object, ...]:

@@ -506,19 +506,14 @@ class EquationsOfMotion:
         energy = np.asarray(self.tree.potential_energy(q) + self.own.spring_energy(q))
         return energy if self.springs is None else energy + self.springs.energy(q)
 
-    def rate(self, t: float, y: Array) -> Array:
-        """ẏ, (nq + nv + 3,); see :meth:`write_rate`."""
-        rate = np.zeros(len(y))
-        self.write_rate(t, y, rate)
-        return rate
-
-    def write_rate(self, t: float, y: Array, rate: Array) -> None:
-        """Write ẏ to ``rate``, (nq + nv + 3,): NaN for trial states out of range, so that a shorter step is tried."""
+    def rate(self, t: float, y: Array, rate: Array | None = None) -> Array:
+        """ẏ, (nq + nv + 3,), in a given array or a new one: NaN out of range, so that a shorter step is tried."""
+        rate = np.zeros(len(y)) if rate is None else rate
         nq, n = self.nq, self.n
         q, qd = y[:nq], y[nq:n]
         if not qd @ qd < (TRIAL if self.tried else LARGEST) ** 2:
             rate[nq:n] = np.nan
-            return
+            return rate
         if self.model.charts is None:
             rate[:nq] = qd
         else:
@@ -530,6 +525,7 @@ class EquationsOfMotion:
             rate[nq:n] = self.accelerations(q, qd, force)
         except ShapeError:  # numbers beyond the range of the recursions
             rate[nq:n] = np.nan
+        return rate
 
     def jacobian(self, t: float, y: Array) -> Array:
         """∂ẏ/∂y by forward differences, (nq + nv + 3, nq + nv + 3); no rate depends on the energies."""

@@ -32,7 +32,7 @@ HALVINGS = 60
 NEGLIGIBLE = 0.01
 
 # Writes the derivative ẏ(t, y) to an array.
-Rate = Callable[[float, Array, Array], None]
+Rate = Callable[[float, Array, Array], object]
 # Numbers that are watched: (t, y) -> one or several of them.
 Levels = Callable[[float, Array], ArrayLike]
 
@@ -48,7 +48,7 @@ class Integrator:
     def start(self, motion: EquationsOfMotion, t: float, y: Array, until: float, longest: float, first: float) -> Any:
         """The integrator of ẏ(t, y), with steps of at most ``longest`` and, if not 0, a first step of ``first``."""
         if self.method == "DOP853":
-            return RungeKutta8(motion.write_rate, t, y, until, longest, first, self.rtol, self.atol)
+            return RungeKutta8(motion.rate, t, y, until, longest, first, self.rtol, self.atol)
         from scipy import integrate
 
         implicit = self.method in ("Radau", "BDF")
@@ -207,16 +207,19 @@ class Crossings:
 
     def __init__(self, watched: Sequence[Levels], t: float, y: Array) -> None:
         self.watched = watched
-        self.before = [np.atleast_1d(f(t, y)) for f in watched]
+        self.before = self._values(t, y)
+
+    def _values(self, t: float, y: Array) -> list[Array]:
+        return [np.atleast_1d(f(t, y)) for f in self.watched]
 
     def first(self, t: float, y: Array, piece: Any) -> tuple[float, int, int] | None:
         """The time of the first rise in a step that ends at (t, y) with the solution ``piece``, function and entry."""
-        before, self.before = self.before, [np.atleast_1d(f(t, y)) for f in self.watched]
+        before, self.before = self.before, self._values(t, y)
         found = self._earliest(before, self.before, piece, t)
         # What rises in the step and falls again before its end may still be positive at an earlier rise.
         while found is not None:
             at = found[0]
-            values = [np.atleast_1d(f(at, piece(at))) for f in self.watched]
+            values = self._values(at, piece(at))
             values[found[1]][found[2]] = 0.0
             earlier = self._earliest(before, values, piece, at)
             if earlier is None or not piece.t_old < earlier[0] < at:

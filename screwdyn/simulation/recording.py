@@ -297,8 +297,6 @@ class Recording:
             if not samples:
                 raise ValueError("it has no samples")
             energy = Energy(*(_numbers(arrays, f"energy/{entry.name}", (samples,)) for entry in fields(Energy)))
-            # Older files have neither subjects of events nor bounds of joints.
-            arrays.setdefault("events/subject", arrays["events/link"])
             columns = (arrays[f"events/{what}"].tolist() for what in PastEvent._fields)
             events = tuple(PastEvent(*row) for row in zip(*columns, strict=True))
         except KeyError as error:
@@ -450,10 +448,8 @@ def _samples(arrays: dict[str, Any], k: int) -> Samples:
     t = _numbers(arrays, f"{k}/t", (arrays[f"{k}/t"].size,))
     widths = {"q": len(positions), "qd": len(coordinates), "qdd": len(coordinates), "torque": len(coordinates)}
     rest = {what: _numbers(arrays, f"{k}/{what}", (len(t), width)) for what, width in widths.items()}
-    count = arrays[f"{k}/joints/name"].size
-    arrays.setdefault(f"{k}/joints/bounds", np.full((count, 4), np.nan))
-    bounds = _numbers(arrays, f"{k}/joints/bounds", (count, 4)).astype(object)
-    bounds[np.isnan(arrays[f"{k}/joints/bounds"])] = None
+    given = _numbers(arrays, f"{k}/joints/bounds", (arrays[f"{k}/joints/name"].size, 4))
+    bounds = np.where(np.isnan(given), None, given)
     columns = [arrays[f"{k}/joints/{what}"] for what in ("name", "kind", "numbers")]
     rows = zip(*(column.tolist() for column in (*columns, bounds)), strict=True)
     joints = {

@@ -253,26 +253,21 @@ class Tape:
                 common.append(f)
         if len(left) != 2 or len(right) != 2:
             return None
-        ops = [tuple(sorted(self.nodes[f].op for f in side)) for side in (left, right)]
+        sides = [[(self.nodes[f].op, self.nodes[f].a) for f in side] for side in (left, right)]
+        if not {op for side in sides for op, _ in side} <= {"sin", "cos"}:
+            return None
+        ((p, alpha), (r, beta)), ((s, gamma), (t, delta)) = map(sorted, sides)
         minus, negative = a.minus != b.minus, a.minus
-        if ops == [("cos", "sin"), ("cos", "sin")]:
-            (ca, sb), (cb, sa) = (sorted(side, key=lambda f: self.nodes[f].op) for side in (left, right))
-            # a is k cos α sin β, b is k cos β sin α.
-            alpha, beta = (self.nodes[f].a for f in (ca, sb))
-            if (self.nodes[sa].a, self.nodes[cb].a) != (alpha, beta):
-                return None
+        if p == s == "cos" and r == t == "sin" and (alpha, beta) == (delta, gamma):
             angle = self._angle(beta, alpha, minus)
-        elif set(ops) == {("cos", "cos"), ("sin", "sin")}:
-            angles = [sorted(self.nodes[f].a for f in side) for side in (left, right)]
-            if angles[0] != angles[1]:
-                return None
-            angle = self._angle(angles[0][0], angles[0][1], not minus)
-            negative ^= minus and ops[0] == ("sin", "sin")
+        elif p == r != s == t and (alpha, beta) == (gamma, delta):
+            angle = self._angle(alpha, beta, not minus)
+            negative ^= minus and p == "sin"
         else:
             return None
         if angle is None:
             return None
-        turn = "sin" if ops[0] == ("cos", "sin") else "cos"
+        turn = "cos" if p == r else "sin"
         turned: Scalar = getattr(angle, turn)() if isinstance(angle, Recorded) else getattr(math, turn)(angle)
         turned = -turned if negative else turned
         for f in sorted(common):

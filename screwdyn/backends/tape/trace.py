@@ -7,7 +7,7 @@ The recursion of a quantity runs once on traced scalars, which records it. Input
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -393,17 +393,15 @@ def dependent_rates(
 def _adjugate(A: Scalars) -> tuple[Scalars, Scalar]:
     """adj A and det A, A adj A = det A, by expansion along the first rows, each minor once."""
     n = len(A)
-    known: dict[tuple[tuple[int, ...], tuple[int, ...]], Scalar] = {}
 
+    @cache
     def minor(rows: tuple[int, ...], columns: tuple[int, ...]) -> Scalar:
         if not rows:
             return 1.0
-        if (rows, columns) not in known:
-            value: Scalar = 0.0
-            for k, column in enumerate(columns):
-                value = value + (-1.0) ** k * (A[rows[0], column] * minor(rows[1:], columns[:k] + columns[k + 1 :]))
-            known[rows, columns] = value
-        return known[rows, columns]
+        value: Scalar = 0.0
+        for k, column in enumerate(columns):
+            value = value + (-1.0) ** k * (A[rows[0], column] * minor(rows[1:], columns[:k] + columns[k + 1 :]))
+        return value
 
     everything = tuple(range(n))
     without = [everything[:k] + everything[k + 1 :] for k in everything]

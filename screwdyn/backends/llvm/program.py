@@ -78,8 +78,7 @@ class Interface(NamedTuple):
     name: str
     lengths: list[int]  # of the inputs
     shapes: list[tuple[int, ...]]  # of the outputs
-    sparse: list[bool]  # whether each output has many zeros, which share a row of scratch space
-    slots: list[list[int]]  # for each input and output the row of scratch space of every entry in a batch
+    slots: list[list[int]]  # for each input and output the row of scratch space of every entry, which zeros may share
     tape: Tape  # with the values that depend on parameters only
     known: list[Scalar]  # these values, in the order in which the code reads them
 
@@ -148,15 +147,15 @@ class Program:
 
     def __init__(self, interface: Interface, plan: emit.Plan | None, code: Mapping[str, bytes] | None = None) -> None:
         self._interface, self.plan = interface, plan
-        self.name, self.lengths, self.shapes, sparse, slots = interface[:5]
+        self.name, self.lengths, self.shapes = interface[:3]
         short = plan is None or (plan.size <= LARGEST and sum(self.lengths) > 0 and len(self.shapes) > 0)
         self.compiled = short and host().code is not None
         lanes = range(host().width)
         self._slots, self.layout = [], []
-        for here, shared in zip(slots, [False] * len(self.lengths) + sparse, strict=True):
+        for here in interface.slots:
             rows = 1 + max(here, default=-1)
             self._slots.append(np.array([*lanes, *here, *(rows + k for k in lanes)], dtype=np.int64))
-            self.layout.append((rows, address(self._slots[-1][len(lanes) :]), shared))
+            self.layout.append((rows, address(self._slots[-1][len(lanes) :]), rows < len(here)))
         self._record: Callable[[], Program] | None = None
         self._key = ""
         self._interpreter: Interpreter | None = None
@@ -182,7 +181,7 @@ class Program:
 
     def parameters(self, values: Mapping[Hashable, float]) -> Array:
         """The array that the code reads: known values, from the values of the parameters, and an address."""
-        tape, known = self._interface[5:]
+        tape, known = self._interface[4:]
         # Values that are not finite violate the bounds of the program.
         with np.errstate(divide="ignore", invalid="ignore"):
             array = np.array([*tape.evaluate(known, values), 0.0], dtype=np.float64)
@@ -232,7 +231,7 @@ def planned(name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[
     part, known = tape.excerpt([Recorded(tape, at) for at in plan.known])
     slots = [*([*range(n)] for n in groups.values()), *plan.slots]
     shapes = [x.shape for x in outputs]
-    return Program(Interface(name, [*groups.values()], shapes, plan.sparse, slots, part, known), plan)
+    return Program(Interface(name, [*groups.values()], shapes, slots, part, known), plan)
 
 
 def kept(made_from: Hashable, record: Callable[[], Program]) -> Program:

@@ -281,8 +281,8 @@ class LTDL(NamedTuple):
     D: Scalars  # (n,)
 
     def solve(self, b: Scalars) -> Scalars:
-        """The solution x of M x = b, (n,)."""
-        return self.outward(self.inward(b) / self.D)
+        """The solution x of M x = b, (n,) or (n, k)."""
+        return self.outward((self.inward(b).T / self.D).T)
 
     def inward(self, b: Scalars) -> Scalars:
         """L⁻ᵀ b, (n,)."""
@@ -570,18 +570,12 @@ def _of_forward_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
     values |= {tape.nodes[x.node].a: y for x, y in zip(given, acceleration, strict=True)}
     substituted = tape.evaluate(dq.ravel(), values, sin=lambda x: x.sin(), cos=lambda x: x.cos())
     dq = np.array(substituted, dtype=object).reshape(n, n)
-    inverse = _columns(found, np.eye(n).astype(object))
+    inverse = found.solve(np.eye(n).astype(object))
     return [
-        _columns(found, -dq),
-        _columns(found, -dqd),
+        found.solve(-dq),
+        found.solve(-dqd),
         np.where(np.tri(n, dtype=bool), inverse, inverse.T),
     ]
-
-
-def _columns(factors: LTDL, B: Scalars) -> Scalars:
-    """M⁻¹ B."""
-    columns = [factors.solve(B[:, k]) for k in range(B.shape[1])]
-    return np.array(columns, dtype=object).reshape(B.T.shape).T
 
 
 _SPECIAL = {"inverse_dynamics": _of_inverse_dynamics, "forward_dynamics": _of_forward_dynamics}

@@ -422,10 +422,11 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
         ShapeError, UnknownNameError, UnboundSymbolError
             As for :meth:`show`.
         """
-        from screwdyn.views.film import picture_path, write_film
+        from screwdyn.views import checked_path
+        from screwdyn.views.film import write_film
         from screwdyn.views.scene import still
 
-        out, state = picture_path(path), State(self, q)
+        out, state = checked_path(path, (".html", ".png")), State(self, q)
         return write_film(still(state.tree, state.q, show), out)
 
     # Inside

@@ -279,11 +279,6 @@ def film_path(path: str | os.PathLike[str]) -> Path:
     return out
 
 
-def picture_path(path: str | os.PathLike[str]) -> Path:
-    """The path of a picture; errors as for :func:`film_path`."""
-    return checked_path(path, (".html", ".png"))
-
-
 def film_rate(path: Path, fps: float) -> float:
     """The frames per second that a format can have: a frame of a GIF lasts a whole number of hundredths of a second."""
     return 100 / max(2, round(100 / fps)) if path.suffix.lower() == ".gif" else fps

@@ -430,12 +430,7 @@ def still(tree: Robot, q: Array, show: Sequence[str] = ()) -> Scene:
 
 def at_rest(tree: Robot, q: Array) -> Callable[[Array], tuple[Array, Array, Array]]:
     """The values of a stage in which a tree stays at positions q (nq,), rad and m."""
-
-    def values(times: Array) -> tuple[Array, Array, Array]:
-        rates = np.zeros((len(times), tree.nv))
-        return np.tile(q, (len(times), 1)), rates, rates
-
-    return values
+    return lambda t: (np.tile(q, (len(t), 1)), np.zeros((len(t), tree.nv)), np.zeros((len(t), tree.nv)))
 
 
 class _Act:

@@ -11,10 +11,10 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -211,7 +211,7 @@ def _path(group: str, name: str) -> str:
     return f"/{group}/{name.replace('/', '∕')}"
 
 
-class Viewer:
+class Viewer(AbstractContextManager["Viewer"]):
     """A robot in a browser of this machine; made by :meth:`KinematicTree.show`.
 
     Attributes
@@ -269,9 +269,6 @@ class Viewer:
             self._closed.set()
             atexit.unregister(self.close)
             self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

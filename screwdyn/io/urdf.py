@@ -499,29 +499,24 @@ class _Shapes:
             found = "several bodies" if bodies else f"none of {', '.join(_SIZES)}"
             return element.doubtful(f"its <geometry> has {found}", _LEFT_OUT)
         (body,) = bodies
-        size, path = self.size(body), self.path(body) if body.tag == "mesh" else None
-        if home is None or size is None or (body.tag == "mesh" and path is None):
+        mesh, path = body.tag == "mesh", None
+        default = (1.0, 1.0, 1.0) if mesh else None
+        attributes = _SIZES[body.tag].items()  # type: ignore[index]
+        sizes = [body.numbers(name, count, default) for name, count in attributes]
+        if mesh:
+            name = body.attributes.get("filename", "")
+            if not name:
+                return body.doubtful("the attribute 'filename' is missing or empty", _LEFT_OUT)
+            path = self.find(name) or name  # that in the URDF if there is no such file
+            if self.find(name) is None:
+                self.missing.setdefault(name, body)
+        if home is None or None in sizes:
             return None
+        size, color = [x for numbers in sizes for x in numbers or ()], self.color_of(element)
         try:
-            return Shape(body.tag, size, path, home, self.color_of(element), element.tag)  # type: ignore[arg-type]
+            return Shape(body.tag, size, path, home, color, element.tag)  # type: ignore[arg-type]
         except ShapeError as error:
             return body.doubtful(str(error), _LEFT_OUT)
-
-    def size(self, body: Element) -> list[float] | None:
-        default = (1.0, 1.0, 1.0) if body.tag == "mesh" else None
-        attributes = _SIZES[body.tag].items()  # type: ignore[index]
-        found = [body.numbers(name, count, default) for name, count in attributes]
-        return None if None in found else [x for numbers in found if numbers is not None for x in numbers]
-
-    def path(self, mesh: Element) -> str | None:
-        """The file of a mesh, or its name in the URDF if there is no such file."""
-        name = mesh.attributes.get("filename", "")
-        if not name:
-            return mesh.doubtful("the attribute 'filename' is missing or empty", _LEFT_OUT)
-        path = self.find(name)
-        if path is None:
-            self.missing.setdefault(name, mesh)
-        return path or name
 
     def color(self, material: Element) -> tuple[float, ...] | None:
         """The colour that a material states itself."""

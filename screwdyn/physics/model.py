@@ -59,6 +59,7 @@ class Model:
     def __init__(self, topology: Topology, former: Self | None = None) -> None:
         self.topology, self.coupled = topology, topology.coupled
         self.nodes = tuple(topology.attachments.values())
+        self._derived: dict[Callable[[Model], Any], Any] = {}
         if former is None or former.entries.dtype.hasobject:
             self._make(former, 0)
         else:
@@ -79,7 +80,7 @@ class Model:
 
     def _make(self, former: Self | None, common: int) -> None:
         """Make all rows but those of the first ``common`` links, which a former model without expressions has alike."""
-        self.placements, self.index, self.nq = {}, {None: -1}, 0
+        self.placements, self.index, self.nq, self.charts = {}, {None: -1}, 0, None
         kept = former if common else None
         lighter: set[str | None] = set()  # freedoms that carry other bodies than before
         if kept is not None:
@@ -127,12 +128,13 @@ class Model:
             if at.freedoms:
                 entries[self.index[at.coordinate], MASS:PARENT] = at.body
         for at in welded:
-            entries[self.index[at.coordinate], MASS:PARENT] += at.body
+            body = entries[self.index[at.coordinate], MASS:PARENT]
+            body += at.body  # in place: the row need not be written again
         entries.setflags(write=False)
         self.entries = entries
         if kept is None or kept.coupled or self.coupled:
             self.charts = charts_of(None, 0, 0, tuple(self.placements.values()), self.coupled)
-        else:
+        elif rows or kept.charts is not None:
             self.charts = charts_of(kept.charts, n, position, new, coupled=False)
         if self.charts is None and kind is np.float64:
             self.__dict__["table"] = entries  # without the lock of a cached property
@@ -295,10 +297,6 @@ class Model:
     def derived(self, kind: Callable[[Model], T]) -> T:
         """The object of a kind that is made of this model, such as its derivatives; made once."""
         return cast(T, self._derived.get(kind) or self._derived.setdefault(kind, kind(self)))
-
-    @cached_property
-    def _derived(self) -> dict[Callable[[Model], Any], Any]:
-        return {}
 
     def path(self, link: str) -> tuple[str, ...]:
         """Names of the coordinates that move a link, in order: of the joints on its path, or which these follow."""

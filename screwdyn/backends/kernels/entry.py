@@ -56,7 +56,7 @@ OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
 _LINKS, _PATH, _ABOVE, _TABLE, _MOVED, _PLACES, _JOINTS = (
     Context._fields.index(name) for name in ("links", "path", "above", "Table", "Moved", "Places", "joints")
 )
-_NO_PLACES = np.zeros((0, PLACE))
+_NO_PLACES, _UNCOUPLED = np.zeros((0, PLACE)), (0,) * len(Context._field_defaults)
 # States times rows from which threads share a batch: some milliseconds of work, to which they add a tenth of one.
 _LARGE = 100_000
 
@@ -121,7 +121,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         sizes = (1, model.nv, model.nq, len(places), 0, 0, groups, terms)
         arrays = (at, of_where, of_groups, of_terms, moved, address(places), address(parents), address(firsts))
         # For quantities of the whole tree; its places are those of the constraints of the loops.
-        self.context = np.array(Context(*sizes, *arrays), np.int64)
+        self.context = np.array((*sizes, *arrays, *_UNCOUPLED), np.int64)
         if model.coupled:
             assert chart is not None
             self._couplings, self._in_a_row = chart.couplings, np.arange(-1, model.nv - 1)

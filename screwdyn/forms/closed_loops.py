@@ -254,8 +254,7 @@ def indices(model: Model, freedoms: Iterable[str]) -> list[int]:
     """Indices of some freedoms, or of one, in the order of all; UnknownNameError if there is no such freedom."""
     found = set()
     for name in (freedoms,) if isinstance(freedoms, str) else freedoms:
-        if name not in model.coordinates:
-            raise UnknownNameError.of(name, model.coordinates, "freedom")
+        UnknownNameError.check(name, model.coordinates, "freedom")
         found.add(model.coordinates.index(name))
     return sorted(found)
 
@@ -285,8 +284,7 @@ def multipliers_of(model: Model, squeeze: Wrenches) -> Array:
     if not isinstance(squeeze, Mapping):
         raise ShapeError(f"squeeze must map names of loops to [n; f], {{loop: six numbers}}; got {squeeze!r}")
     for name in squeeze:
-        if name not in loops:
-            raise UnknownNameError.of(name, loops, "loop")
+        UnknownNameError.check(name, loops, "loop")
     return np.concatenate([_transmitted(loop, squeeze.get(name, np.zeros(6))) for name, loop in loops.items()])
 
 

@@ -101,7 +101,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         self.threads = processors() if threads is None else _whole("threads", threads, several)
         super().__init__(model)
         self.coordinates, self.positions, self.nq, self.nv = model.coordinates, model.positions, model.nq, model.nv
-        self._programs = program.programs_of(model) if model.nv else None
+        self._programs = program.programs_of(model)
         self._functions: dict[tuple[str, str | None, int], Function] = {}
         self._calls: dict[tuple[str, str, Any], Callable[..., Any]] = {}
         self._steppers: dict[tuple[StepKind, float], Stepper] = {}
@@ -121,13 +121,13 @@ class Compiled(Numbers, Configurations, TakesOut):
     @property
     def compiled(self) -> tuple[str, ...]:
         """Names of the quantities whose code is ready; the default kernels compute all others."""
-        return () if self._programs is None else self._programs.names
+        return self._programs.names
 
     @property
     def ready(self) -> bool:
         """Whether all code that was requested is ready."""
         machine.resume()
-        return self._programs is None or self._programs.ready
+        return self._programs.ready
 
     def wait(self, timeout: float | None = None) -> Compiled:
         """Wait until all code that was requested is ready; returns the object itself.
@@ -138,8 +138,7 @@ class Compiled(Numbers, Configurations, TakesOut):
             If it is not ready after ``timeout`` seconds.
         """
         machine.resume()
-        if self._programs is not None:
-            self._programs.wait(timeout)
+        self._programs.wait(timeout)
         return self
 
     def rollout(
@@ -249,7 +248,7 @@ class Compiled(Numbers, Configurations, TakesOut):
     def _compilation(self, request: Request) -> program.Compilation | None:
         """Request the compilation of a quantity; None if a result has no entries, or if it is refused."""
         name, model = request.entry.name, self._model
-        if self._programs is None or (model.constraints and WITH_LOOPS.get(name, "") is None):
+        if not model.nv or (model.constraints and WITH_LOOPS.get(name, "") is None):
             return None
         if name in SOLVING and model.unresisted:
             return None
@@ -606,7 +605,7 @@ class _Inputs:
         names = model.positions if group == "q_target" else model.coordinates
         n, a = len(names), np.require(model.numbers(what, value), requirements="A")
         if group in _DRIVEN:
-            a = self._over_all(a)
+            a = model.over_all(a)
         elif a.ndim == 0:
             a = np.full(n, float(a))
         varies = a.ndim == self._axes + 2
@@ -622,15 +621,6 @@ class _Inputs:
             )
         self._check_joints(what, group, a)
         return a if varies else a[None]
-
-    def _over_all(self, a: Array) -> Array:
-        """Torques or gains of all freedoms, from a number or an array for the active ones."""
-        active = np.flatnonzero(~self._passive)
-        if a.ndim and (a.shape[-1] != active.size or active.size == self._model.nv):
-            return a
-        full = np.zeros((*a.shape[:-1], self._model.nv))
-        full[..., active] = a
-        return full
 
     def _check_joints(self, what: str, group: str, a: Array) -> None:
         """Raise an error if there is an entry for a freedom that must have none."""
@@ -660,7 +650,7 @@ class _Inputs:
         value = self.call(t, *views)
         if value is None:
             raise ShapeError(f"torque returned None at t = {t:g} s; return the torques of all runs")
-        tau, full = self._over_all(self._model.numbers("torque", value)), (*self.batch, self._model.nv)
+        tau, full = self._model.over_all(self._model.numbers("torque", value)), (*self.batch, self._model.nv)
         try:
             found = self._runs(np.broadcast_to(tau, full))
         except ValueError:

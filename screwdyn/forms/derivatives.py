@@ -446,9 +446,9 @@ def linearize(
     q, qd, given = (x.reshape(*batch, n) for x, n in zip(flat, (model.nq, nv, nv), strict=True))
     own = forces.smoothed_force(q, qd)
     active = ~np.array(model.passive, dtype=bool)
-    kept = _Independent(numbers, q, qd, independent) if model.constraints or independent is not None else None
+    kept = _independent(model, q, qd, independent) if model.constraints or independent is not None else None
     if tau is None and kept is not None:
-        given = torques(numbers, q, qd, kept.qdd, own)
+        given = torques(numbers, q, qd, kept[1], own)
     elif tau is None:
         given = np.where(active, numbers.inverse_dynamics(q, qd, np.zeros(nv)) - own, 0.0)
     by_q, by_qd, by_tau = model.derived(Derivatives).forward_dynamics(q, qd, given + own)
@@ -461,23 +461,22 @@ def linearize(
     rate = np.concatenate([qd, numbers.forward_dynamics(q, qd, given + own)], axis=-1)
     names, inputs = model.coordinates, tuple(compress(model.coordinates, active))
     if kept is not None:
-        rows = [*kept.freedoms, *(nv + k for k in kept.freedoms)]
-        A, B, rate, names = A[rows] @ kept.deviation, B[rows], rate[rows], tuple(names[k] for k in kept.freedoms)
+        freedoms, _, deviation = kept
+        rows = [*freedoms, *(nv + k for k in freedoms)]
+        A, B, rate, names = A[rows] @ deviation, B[rows], rate[rows], tuple(names[k] for k in freedoms)
     return Linearization(A, B, rate, given, names, inputs)
 
 
-class _Independent:
-    """Independent freedoms y of closed loops in one state: their indices, q̈ = Ż ẏ while ÿ = 0, and the deviation.
+def _independent(
+    model: Model, q: Array, qd: Array, independent: Sequence[str] | None
+) -> tuple[list[int], Array, Array]:
+    """Indices of independent freedoms y of closed loops in one state, q̈ = Ż ẏ while ÿ = 0, and the deviation.
 
     δ[q; q̇] = [[Z, 0], [H, Z]] δ[y; ẏ], (2 nv, 2 r). Loops remain closed in neighbouring states if
     J_c δq̇ + J̇_c(q, δq) q̇ = 0, so H_d = −J_d⁺ J̇_c(q, Z e_j) q̇ in column j.
     """
-
-    def __init__(self, one: Numbers, q: Array, qd: Array, independent: Sequence[str] | None) -> None:
-        model, closed = one.model, ClosedNumbers(one.model)
-        found = closed.reduced(q, qd, independent)
-        Z = found.Z
-        self.freedoms = [model.coordinates.index(name) for name in found.independent]
-        self.qdd = found.Z_dot @ qd[self.freedoms]
-        H = np.stack([closed.reduced(q, z, found.independent).Z_dot @ qd[self.freedoms] for z in Z.T], axis=-1)
-        self.deviation = np.block([[Z, np.zeros_like(Z)], [H, Z]])
+    closed = ClosedNumbers(model)
+    found = closed.reduced(q, qd, independent)
+    Z, freedoms = found.Z, [model.coordinates.index(name) for name in found.independent]
+    H = np.stack([closed.reduced(q, z, found.independent).Z_dot @ qd[freedoms] for z in Z.T], axis=-1)
+    return freedoms, found.Z_dot @ qd[freedoms], np.block([[Z, np.zeros_like(Z)], [H, Z]])

@@ -12,6 +12,7 @@ import functools
 import html
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,7 @@ class _Terms(NamedTuple):
     contribution: Contribution
 
 
+@dataclass(slots=True, eq=False)
 class _Link:
     """A link at one state, which all points that have it share.
 
@@ -59,12 +61,12 @@ class _Link:
     ``terms`` are None until they are asked for.
     """
 
-    __slots__ = ("above", "at", "follows", "q", "qd", "terms")
-
-    def __init__(self, at: Attachment, above: _Link | None, q: Array, qd: Array) -> None:
-        self.at, self.above, self.q, self.qd = at, above, q, qd
-        self.follows: tuple[str, float] | None = None
-        self.terms: _Terms | None = None
+    at: Attachment
+    above: _Link | None
+    q: Array
+    qd: Array
+    follows: tuple[str, float] | None = None
+    terms: _Terms | None = None
 
 
 class Point:

@@ -412,8 +412,7 @@ class Selection:
 
     def __getitem__(self, name: str) -> Criteria:
         """The criteria of one arm. UnknownNameError if there is none of this name."""
-        if name not in self.arms:
-            raise UnknownNameError.of(name, self.arms, "arm")
+        UnknownNameError.check(name, self.arms, "arm")
         return self.arms[name]
 
     def __repr__(self) -> str:
@@ -525,8 +524,7 @@ def compare(
     if not arms:
         raise ScrewdynError("give at least one arm to compare")
     for name in (*given, *ranges, *ends):
-        if name not in arms:
-            raise UnknownNameError.of(name, arms, "arm")
+        UnknownNameError.check(name, arms, "arm")
     read = {name: Arm.of(name, tree, ends.get(name), ranges.get(name, {})) for name, tree in arms.items()}
     paths = {
         name: Trajectory.of(given[name]) if name in given else Trajectory.cycloidal(arm.low, arm.high)

@@ -51,8 +51,7 @@ class Arm(NamedTuple):
         if wrong := [f"{joint!r} is {x.kind}" for joint, x in joints.items() if x.chart is not None]:
             raise ScrewdynError(f"the positions of {', '.join(wrong)} in {name!r}, have no ranges; replace the joint")
         for given in limits:
-            if given not in tree.positions:
-                raise UnknownNameError.of(given, tree.positions, f"position of {name!r}")
+            UnknownNameError.check(given, tree.positions, f"position of {name!r}")
         kinds = [screw_kind(S) for joint in joints.values() for S in joint.screws.T]
         own = {p: joint.limits for j, joint in joints.items() for p in joint.position_names(j)}
         ranges, endless = [], []

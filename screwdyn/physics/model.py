@@ -267,14 +267,21 @@ class Model:
         """Damping, friction and springs of the joints."""
         return JointForces.of(self.joints, self.charts)
 
+    def over_all(self, forces: Array) -> Array:
+        """Forces of all freedoms, (…, nv), from those of the active ones or a number for each; others are unchanged."""
+        if forces.shape[-1:] == (self.nv,):
+            return forces
+        active = np.flatnonzero(~np.array(self.passive, dtype=bool))
+        if forces.ndim and forces.shape[-1] != len(active):
+            return forces
+        everywhere = np.zeros((*forces.shape[:-1], self.nv))
+        everywhere[..., active] = forces
+        return everywhere
+
     def torques(self, tau: ArrayLike) -> Array:
         """Forces of all freedoms, (…, nv), from those of all or of the active ones; JointError for passive ones."""
         forces, passive = self.numbers("tau", tau), np.array(self.passive, dtype=bool)
-        if forces.ndim and forces.shape[-1] == np.count_nonzero(~passive) != self.nv:
-            everywhere = np.zeros((*forces.shape[:-1], self.nv))
-            everywhere[..., ~passive] = forces
-            return everywhere
-        (flat,), batch = self.flat(tau=forces)
+        (flat,), batch = self.flat(tau=self.over_all(forces) if forces.ndim else forces)
         forces = flat.reshape(*batch, self.nv)
         if (wrong := np.argwhere((forces != 0) & passive)).size:
             where = tuple(wrong[0])

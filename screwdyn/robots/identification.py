@@ -196,8 +196,7 @@ class ParameterEstimate:
 
     def _derived(self, name: str) -> tuple[float, Array]:
         """A number and its derivatives with respect to the values, (p,)."""
-        if name not in self.names:
-            raise UnknownNameError.of(name, self.names, "estimated number")
+        UnknownNameError.check(name, self.names, "estimated number")
         k = self.names.index(name)
         return float(self.values[k]), np.eye(len(self.names))[k]
 

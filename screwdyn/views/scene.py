@@ -486,8 +486,7 @@ def stage_scene(
         arrows += _arrows(robots, times, size, _momentum, *names)
     links = dict.fromkeys(name for act in robots for name in act.stage.tree.links)
     for link in (wrenches,) if isinstance(wrenches, str) else wrenches:
-        if link not in links:
-            raise UnknownNameError.of(link, links)
+        UnknownNameError.check(link, links)
         names = (f"force on {link}", "N", _FORCE), (f"moment on {link}", "N m", _MOMENT)
         having = [act for act in robots if link in act.stage.tree.links]
         arrows += _arrows(having, times, size, functools.partial(_wrench, link=link), *names)

@@ -367,8 +367,7 @@ class Formulation(ABC):
             raise ShapeError(f"wrenches must map names of links to [n; f], {{link: six numbers}}; got {wrenches!r}")
         loads = [np.zeros(6) for _ in self.rows]
         for link, given in wrenches.items():
-            if link not in self.places:
-                raise UnknownNameError.of(link, self.places)
+            UnknownNameError.check(link, self.places)
             wrench = numbers(given, f"the wrench on {link!r}")
             if wrench.shape != (6,):
                 raise ShapeError(f"the wrench on {link!r} must have shape (6), got {wrench.shape}")

@@ -377,8 +377,7 @@ class InLinkFrames(MatrixFormulation):
         UnknownNameError
             For another matrix.
         """
-        if matrix not in ("GIM", "MCI"):
-            raise UnknownNameError.of(matrix, ("GIM", "MCI"), "matrix")
+        UnknownNameError.check(matrix, ("GIM", "MCI"), "matrix")
         tally, counting, n = Tally(), copy.copy(self), len(self.rows)
         links = mapped(lambda x: x if x is None else np.full_like(x, tally, dtype=object)[()], self._links([0.0] * n))
         vars(counting).update(_begin=tally.begin)

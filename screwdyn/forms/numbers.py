@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Self
@@ -117,11 +116,6 @@ def one_state(model: Model, **arrays: ArrayLike) -> list[Array]:
 
 class Dynamics(Quantities):
     """Numeric values of the quantities of a tree, by the default back-end."""
-
-    @property
-    @abstractmethod
-    def model(self) -> Model:
-        """The frozen snapshot from which values are computed."""
 
     @cached_property
     def _kernels(self) -> Kernels:

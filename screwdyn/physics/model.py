@@ -431,11 +431,6 @@ class Model:
 class Robot(Mechanism, Quantities):
     """The part of :class:`screwdyn.KinematicTree` that simulation and code generation use."""
 
-    @property
-    @abstractmethod
-    def model(self) -> Model:
-        """The frozen snapshot of the tree from which quantities are computed."""
-
     @abstractmethod
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """The joints' own forces: damping, friction and springs, (…, nv), N m or N (docs/mathematics.md §8)."""

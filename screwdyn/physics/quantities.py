@@ -13,12 +13,15 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics import charts
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.recursions import links, loops, whole_tree
+
+if TYPE_CHECKING:
+    from screwdyn.physics.model import Model
 
 # A number, or that of "v" freedoms, "q" positions, "L" places (of links or constraints), "k" freedoms on the path to a
 # link, "p" on that to its parent.
@@ -179,7 +182,8 @@ def quantity(
         told = {"places": "one" if parameters else None, "at_rest": at_rest} | properties
         told |= {"signature": signature, "doc": doc}
         CATALOGUE[name] = Quantity(name, arguments, recursion, results, parameters, **told)
-        return cast("Declared[P, R]", declaration)
+        declared: Any = declaration
+        return declared  # type: ignore[no-any-return]
 
     return enter
 
@@ -261,9 +265,10 @@ class Quantities(ABC):
     ``joint_force``.
     """
 
+    @property
     @abstractmethod
-    def _evaluate(self, entry: Quantity, *values: Any) -> Any:
-        """Evaluate a quantity; the values of all arguments of its declaration, in order."""
+    def model(self) -> Model:
+        """The frozen snapshot of the tree from which quantities are computed."""
 
     # Dynamics
 

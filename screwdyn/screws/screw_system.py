@@ -52,7 +52,7 @@ class ScrewSystem:
         units = np.repeat([1.0, length], 3)
         _, sizes, space = np.linalg.svd(_numbers(screws) / units)
         rows, pivots = reduced_rows(space[: np.sum(sizes > tol * sizes.max(initial=0.0))], tol)
-        basis = np.reshape(rows, (-1, 6))[np.argsort(pivots)]
+        basis = rows[np.argsort(pivots)]
         components = tuple(sorted(pivots))
         basis[np.abs(basis) <= tol] = 0.0
         return cls(basis * units / units[list(components), None], components)
@@ -170,45 +170,34 @@ def constrained_wrenches(screws: Array) -> Array:
     rows, pivots = reduced_rows(screws.T)
     others = [column for column in range(6) if column not in pivots]
     N = np.zeros((6, len(others)), dtype=screws.dtype)
-    for at, column in enumerate(others):
-        N[column, at] = 1
-        for row, pivot in zip(rows, pivots, strict=True):
-            N[pivot, at] = -row[column] + 0
+    N[others, range(len(others))] = 1
+    N[pivots] = 0 - rows[:, others]
     return expressions.array(N)
 
 
-def reduced_rows(screws: Array, least: float = _IN_SPAN) -> tuple[list[list[Any]], list[int]]:
+def reduced_rows(screws: Array, least: float = _IN_SPAN) -> tuple[Array, list[int]]:
     """Independent screws (k, 6) combined so that each has a component 1 in which all others are 0; these components.
 
     Numbers below ``least`` are no pivots. Entries may contain symbols.
     """
-    rows: list[list[Any]] = [list(S) for S in screws]
-    pivots: list[int] = []
-    for _ in range(len(rows)):
-        k, column = _pivot(rows[len(pivots) :], least)
-        done = len(pivots)
-        rows[done], rows[done + k] = rows[done + k], rows[done]
-        head = rows[done][column]
-        rows[done] = [x / head for x in rows[done]]
-        for i, row in enumerate(rows):
-            if i != done:
-                rows[i] = [x - row[column] * y for x, y in zip(row, rows[done], strict=True)]
+    rows, pivots = screws.copy(), []
+    for done in range(len(rows)):
+        k, column = _pivot(rows[done:], least)
+        rows[[done, done + k]] = rows[[done + k, done]]
+        rows[done] = rows[done] / rows[done, column]
+        others = np.arange(len(rows)) != done
+        rows[others] = rows[others] - np.outer(rows[others, column], rows[done])
         pivots.append(column)
     return rows, pivots
 
 
-def _pivot(rows: list[list[Any]], least: float) -> tuple[int, int]:
+def _pivot(rows: Array, least: float) -> tuple[int, int]:
     """Row and column of the largest rotation of some screws, or translation if none of them turns."""
     for columns in (range(3), range(3, 6)):
-        found = [(k, c) for k in range(len(rows)) for c in columns if not vanishes(rows[k][c], least)]
-        if found:
-            return max(found, key=lambda place: _size(rows[place[0]][place[1]]))
+        found = [(k, c) for k in range(len(rows)) for c in columns if not vanishes(rows[k, c], least)]
+        if found:  # numbers come before expressions
+            return max(found, key=lambda at: abs(float(rows[at])) if expressions.is_number(rows[at]) else 0.0)
     raise AssertionError("the screws of a joint are independent")
-
-
-def _size(x: Any) -> float:
-    """Of a pivot: numbers come before expressions."""
-    return abs(float(x)) if expressions.is_number(x) else 0.0
 
 
 def vanishes(x: Any, least: float = _IN_SPAN) -> bool:

@@ -18,7 +18,6 @@ FRAMES = ("com", "body", "base", "mixed")
 _ALSO = {"local": BODY, "world": BASE, "space": BASE, "spatial": BASE, "local_world_aligned": MIXED, "hybrid": MIXED}
 _CODES = {name: code for code, name in enumerate(FRAMES)} | _ALSO
 
-
 Scratch = tuple[Table, ...]  # arrays in addition to the workspace
 
 
@@ -44,12 +43,11 @@ def frame_code(frame: object) -> int:
     """
     if isinstance(frame, str) and frame in _CODES:
         return _CODES[frame]
-    name = frame if isinstance(frame, str) else getattr(frame, "name", None)
-    code = _CODES.get(name.lower()) if isinstance(name, str) else None
-    if code is None:
+    name = getattr(frame, "name", frame)
+    if not isinstance(name, str) or not is_frame(name):
         also = ", ".join(f"{name!r} = {FRAMES[code]!r}" for name, code in _ALSO.items())
         raise ShapeError(f"frame must be 'com', 'body', 'base' or 'mixed'; got {frame!r} (also known: {also})")
-    return code
+    return _CODES[name.lower()]
 
 
 def clear(A: Table) -> None:

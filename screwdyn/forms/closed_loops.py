@@ -266,8 +266,8 @@ def _free(model: Model, held: Iterable[str]) -> npt.NDArray[np.intp]:
 
 def _assembled(closure: Closure, q: ArrayLike, free: npt.NDArray[np.intp]) -> Array:
     (start,) = one_state(closure.model, q=q)
-    found = closure.assembled(start, free)
-    if np.abs(closure.gap(found)).max(initial=0.0) > _CLOSED:
+    found, left = closure.assembled(start, free)
+    if left > _CLOSED:
         raise LoopError(f"the loops cannot be closed from here: {closure.described(found)}")
     return found
 

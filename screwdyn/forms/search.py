@@ -52,7 +52,7 @@ class Balance:
         self.tree, self.free, self.tau = tree, free, tau[free]
         self.springs, self.closure = tree.model.joint_forces, Closure(tree, tree.model)
         self.closure.check(q)
-        self.count = len(free) - self.closure.factors(q, free, flat=True).rank()
+        self.count = len(free) - (self.closure.factors(q, free, flat=True).rank() if tree.loops else 0)
         slightest = SLIGHT * tree.model.weight_bound * np.sqrt(np.diag(tree.mass_matrix(q))[free])
         self.acting, self.s = self._alike(slightest), np.ones(self.count)
         self.at(q)
@@ -67,7 +67,8 @@ class Balance:
 
     def _motions(self, q: Array) -> Array:
         """Z, (number of free freedoms, k)."""
-        self.Z: Array = np.linalg.svd(self._jacobian(q))[2][len(self.free) - self.count :].T
+        looped = self.tree.loops
+        self.Z = np.linalg.svd(self._jacobian(q))[2][len(self.free) - self.count :].T if looped else np.eye(self.count)
         return self.Z
 
     def _forces(self, q: Array) -> Array:
@@ -98,7 +99,7 @@ class Balance:
         v = np.zeros(self.tree.nv)
         v[self.free] = self._motions(q) @ (x / np.sqrt(self.s))
         q = self.tree.model.configurations.integrate(q, v)
-        q = self.closure.assembled(q, self.free, flat=True, steps=_CLOSING)
+        q, _ = self.closure.assembled(q, self.free, flat=True, steps=_CLOSING)
         self.closure.check(q)
         return q
 
@@ -464,7 +465,7 @@ def inverse_kinematics(
             if not target.distance(further) < 0.99 * target.distance(end):
                 break
             end = further
-        found.append(target.closure.assembled(end, target.free, flat=True, steps=_CLOSING))
+        found.append(target.closure.assembled(end, target.free, flat=True, steps=_CLOSING)[0])
         position, angle = target.misses(found[-1])
         if max(position, angle) <= tolerance and target.gap(found[-1]) <= _CLOSED:
             return found[-1]
@@ -472,7 +473,7 @@ def inverse_kinematics(
             break
     target.stiffness = _STIFF
     nearest = _search(target, min(found, key=target.distance), _FINAL)
-    nearest = target.closure.assembled(nearest, target.free, flat=True, steps=_CLOSING)
+    nearest, _ = target.closure.assembled(nearest, target.free, flat=True, steps=_CLOSING)
     position, angle = target.misses(nearest)
     orientation = f" and {angle:.3g} rad" if target.oriented else ""
     stopped = ", ".join(target.stopped(nearest))

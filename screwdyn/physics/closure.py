@@ -184,15 +184,16 @@ class Closure:
         x[free] = self.factors(q, free, flat).least(residual)
         return x
 
-    def assembled(self, q: Array, free: Indices, flat: bool = False, steps: int = _MOST_STEPS) -> Array:
-        """The configuration in which Newton steps of the free freedoms end; see :meth:`step`. A gap may remain."""
+    def assembled(self, q: Array, free: Indices, flat: bool = False, steps: int = _MOST_STEPS) -> tuple[Array, float]:
+        """Where Newton steps of the free freedoms end, as :meth:`step` makes them, and the gap before the last one."""
         for _ in range(steps):
             phi = self.gap(q, 1)
-            if _largest(phi) <= _CLOSED:
+            left = _largest(phi)
+            if left <= _CLOSED:
                 break
             x = self.step(q, phi, free, flat)
             q = self.model.configurations.integrate(q, -x * min(1.0, _LARGEST_STEP / max(_largest(x), 1e-300)))
-        return q
+        return q, left
 
     def closed(self, q: Array) -> tuple[Array, Factors]:
         """The nearest configuration in which nearly closed loops are closed, and the factors before the last step.

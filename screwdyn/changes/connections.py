@@ -515,11 +515,7 @@ def unweld(tree: Robot, link: Handle | str, to: Handle | str, state: State | Non
     """
     if state is not None:
         return Unweld(link, to).happen(tree, state)
-    undone = _undone(tree, tree.resolve(link), tree.resolve(to))
-    if isinstance(undone, Open):
-        open_(tree, undone.what)
-    else:
-        unlock(tree, undone.joint)
+    _undone(tree, tree.resolve(link), tree.resolve(to)).restructure(tree)
     return None
 
 

@@ -15,7 +15,7 @@ import functools
 import itertools
 from collections.abc import Callable
 from operator import add
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from screwdyn.physics.closure import TOLERANCE, Closure
 from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.placement import NOTHING
 from screwdyn.physics.recursions.whole_tree import MOST_STEPS, SETTLED
+from screwdyn.physics.state import State
 from screwdyn.physics.table import MASS, PARENT, PLACE
 from screwdyn.screws import screw
 
@@ -47,19 +48,11 @@ def pose_in(tree: Robot, link: str, other: str, q: Array) -> Array:
     return X
 
 
-class Impact(NamedTuple):
-    """An impact in which a link and all links beyond it stop to slip."""
+def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> tuple[dict[str, Any], float]:
+    """What an ImpactEvent has, if a link with all links beyond it stops to slip; their kinetic energy just before, J.
 
-    rates: Array  # δ, the change of the rates, (nv,)
-    wrench: Array  # the impulse [n; f] on these links, about the origin of the link's frame and in its axes; N m s, N s
-    energy_lost: float  # J
-    energy_before: float  # kinetic energy of these links just before, with the armatures of the joints between them, J
-
-
-def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> Impact:
-    """The impact of a link with all links beyond it, whose ``slip`` is a twist of the link in its own frame, (6,).
-
-    The motor of its joint is at rest just before. Errors as for :func:`settled`; InertiaError if the kinetic energy of
+    ``slip`` is a twist of the link in its own frame, (6,). The motor of its joint is at rest just before; the energy
+    contains the armatures of the joints beyond it. Errors as for :func:`settled`; InertiaError if the kinetic energy of
     a body is negative for some motion.
     """
     model, at = tree.model, tree.model.placements[root]
@@ -75,7 +68,8 @@ def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> Impact:
         change = change - _taken(tree, q, qd + change)[0]
         _, wrench, energies = momentum(q, change, of_root)
     _, _, before = momentum(q, -qd, of_root)  # of what slips, at − V − s
-    return Impact(change, wrench, float(energies[1]), float(before[0]))
+    state = State.of(tree, q, qd + change)
+    return {"state": state, "link": root, "energy_lost": float(energies[1]), "impulse": wrench}, float(before[0])
 
 
 def settled(tree: Robot, q: Array, qd: Array, left: Callable[[Array], Array]) -> tuple[Array, Array]:

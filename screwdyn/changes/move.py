@@ -450,14 +450,9 @@ def _exchanged(tree: Robot, state: State, link: str, topology: Topology, q: Arra
     tree.topology = topology
     positions = dict(zip(at.joint.position_names(at.name), q.tolist(), strict=True))
     after, _ = state.onto(tree, positions, dict.fromkeys(at.coordinates, 0.0))
-    impact = law.struck(tree, after.q, after.qd, link, slip)
-    return ImpactEvent(
-        state=State.of(tree, after.q, after.qd + impact.rates),
-        link=link,
-        energy_lost=impact.energy_lost,
-        kinetic_energy_brought=law.motor_energy(tree, after.q, after.qd, link, slip) - former,
-        impulse=impact.wrench,
-    )
+    outcome, _ = law.struck(tree, after.q, after.qd, link, slip)
+    motor = law.motor_energy(tree, after.q, after.qd, link, slip)
+    return ImpactEvent(**outcome, kinetic_energy_brought=motor - former)
 
 
 def rehung(tree: Robot, state: State, root: str, link: str, topology: Topology) -> State:

@@ -186,17 +186,10 @@ class Grasp(Scheduled[GraspEvent]):
         T = home @ pose_at(joint, first) if joint.nv else home
         carried = screw.twist_in(T, rates)
         V = payload_twist(twist, carried)
-        impact = law.struck(tree, q, qd, handle.name, V - carried)
-        motor = law.motor_energy(tree, q, qd, handle.name, apart=True)
-        return GraspEvent(
-            state=State.of(tree, q, qd + impact.rates),
-            link=handle.name,
-            energy_lost=impact.energy_lost,
-            kinetic_energy_brought=impact.energy_before + motor,
-            impulse=impact.wrench,
-            handle=handle,
-            _payload=partial(_alone, tree.copy(), handle.name, hand, T, V, *map(np.array, (own_q, own_qd))),
-        )
+        outcome, brought = law.struck(tree, q, qd, handle.name, V - carried)
+        brought += law.motor_energy(tree, q, qd, handle.name, apart=True)
+        before = partial(_alone, tree.copy(), handle.name, hand, T, V, *map(np.array, (own_q, own_qd)))
+        return GraspEvent(**outcome, kinetic_energy_brought=brought, handle=handle, _payload=before)
 
     def _again(self, tree: Robot, state: State, root: str) -> GraspEvent:
         """The grasp of a link of the tree, which is a hand-over."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -428,8 +427,6 @@ def _method(entry: Quantity) -> Callable[..., Any]:
     name, first, count = entry.name, len(entry.parameters[:1]), len(declared.names)
     last = first + len(entry.arguments)
     framed, pushed, shares = "frame" in entry.parameters, entry.wrenches is not None, name in SHARES
-    places = {"one": "of_link", "subtree": "of_subtree", "all": "of_all"}
-    context_of, kernel_of = attrgetter(places.get(entry.places or "", "context")), attrgetter(name)
 
     def method(self: Dynamics, *values: Any, **named: Any) -> Any:
         if named or len(values) != count:
@@ -437,13 +434,11 @@ def _method(entry: Quantity) -> Callable[..., Any]:
         if pushed and values[last] is not None:
             return self._evaluate(entry, *values)
         kernels, state = self._kernels, values[first:last]
-        context, kernel = context_of(kernels), kernel_of(kernels)
-        if first:
-            try:
-                context = context[values[0], values[last] if framed else "body"]
-            except (KeyError, TypeError):  # for an unknown link or frame
-                return self._evaluate(entry, *values)
-        found = kernel(context, *(_of_lists(state) or state))
+        try:
+            context = kernels.found(entry, values[0] if first else None, values[last] if framed else "body")
+        except (KeyError, TypeError):  # for an unknown link or frame
+            return self._evaluate(entry, *values)
+        found = getattr(kernels, name)(context, *(_of_lists(state) or state))
         if found is None:
             return self._evaluate(entry, *values)
         return kernels.share_of(name, values[0])(*found) if shares else found

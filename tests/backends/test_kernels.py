@@ -51,14 +51,14 @@ def test_what_is_not_one_state_in_a_plain_array_is_left_to_others(model, value):
 
 
 def test_kernels_of_one_link_know_the_links_of_their_model(model):
-    of_model, q = kernels.Kernels(model), np.zeros(3)
-    assert of_model.jacobian(of_model.of_link["link1", "com"], q).shape == (6, 3)
-    assert of_model.of_link["link1", "com"] is of_model.of_link["link1", "com"]
+    of_model, q, jacobian = kernels.Kernels(model), np.zeros(3), CATALOGUE["jacobian"]
+    assert of_model.jacobian(of_model.found(jacobian, "link1", "com"), q).shape == (6, 3)
+    assert of_model.found(jacobian, "link1", "com") is of_model.found(jacobian, "link1", "com")
     for unknown in ("leg", None, 3):
         with pytest.raises(KeyError):
-            of_model.of_link[unknown, "com"]
+            of_model.found(jacobian, unknown, "com")
         with pytest.raises(KeyError):
-            of_model.of_subtree[unknown, "body"]
+            of_model.found(CATALOGUE["subtree_contribution"], unknown)
 
 
 @pytest.mark.parametrize("name", ["contribution", "subtree_contribution"])

@@ -9,7 +9,6 @@ import importlib
 import inspect
 import os
 import warnings
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,7 +19,6 @@ import numpy as np
 from screwdyn.backends.kernels import in_python
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, Context
 from screwdyn.core.errors import ScrewdynWarning
-from screwdyn.core.types import cached_property
 from screwdyn.physics import charts, placement
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import Model
@@ -93,9 +91,9 @@ class Kernels(machine.Bound):  # type: ignore[misc]
     """The kernels of the catalogue for one model; UnboundSymbolError if its numbers contain symbols.
 
     Each quantity is an attribute: a built-in function of a context and of one state in contiguous float64 arrays, which
-    returns None for other arguments or if there is no result. Calls are ``kernels.mass_matrix(kernels.context, q)``,
-    ``kernels.jacobian(kernels.of_link[link, frame], q)`` and likewise of subtrees, which raises KeyError for an unknown
-    link, and ``kernels.link_poses(kernels.of_all, q)``. :meth:`fill` computes any number of states.
+    returns None for other arguments or if there is no result. Calls are ``kernels.mass_matrix(kernels.context, q)`` and
+    ``kernels.jacobian(kernels.found(CATALOGUE["jacobian"], link, frame), q)``. :meth:`fill` computes any number of
+    states.
     """
 
     def __init__(self, model: Model) -> None:
@@ -156,21 +154,20 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         """Addresses are not valid in another process."""
         return type(self), (self.model,)
 
-    @cached_property
-    def of_link(self) -> "_OfLink":
-        """Contexts of single links, by link and frame."""
-        return _OfLink(self, CATALOGUE["jacobian"])
-
-    @cached_property
-    def of_subtree(self) -> "_OfLink":
-        """Contexts of links with all links beyond them, by link and frame."""
-        return _OfLink(self, CATALOGUE["subtree_contribution"])
-
-    @cached_property
-    def of_all(self) -> Array:
-        """Context of all links, the base first."""
-        context: Array = self.context_of(CATALOGUE["link_poses"])
-        self._at_once[_ALL][None] = context
+    def found(self, entry: Quantity, link: Any = None, frame: Any = "body") -> Array:
+        """The context of a quantity, which methods find at once from then on; KeyError for an unknown link."""
+        if entry.places in (None, "loops"):
+            return self.context
+        key = (link, frame) if entry.places == "one" else link
+        known = self._at_once[_FRAMED if entry.places == "one" else _SUBTREE if entry.places == "subtree" else _ALL]
+        context: Array | None = known.get(key)
+        if context is None:
+            if entry.places != "all" and (not isinstance(link, str) or link not in self.model.placements):
+                raise KeyError(link)
+            context = self.context_of(entry, link or "", frame_code(frame))
+            if entry.places == "one" and frame in _OWN:
+                self._at_once[_OWN[frame]][link] = context
+            known[key] = context
         return context
 
     def share_of(self, name: str, link: str) -> Callable[..., Contribution]:
@@ -228,28 +225,6 @@ class Kernels(machine.Bound):  # type: ignore[misc]
                 return next(filter(None, pool.map(part, ends, ends[1:])), 0)
         status: int = machine.batch(name, context, states, (*arguments, *results))
         return status
-
-
-class _OfLink(dict[tuple[str, str], Array]):
-    """Contexts of a quantity by link and frame, made on first use; KeyError for an unknown link."""
-
-    def __init__(self, kernels: Kernels, entry: Quantity) -> None:
-        super().__init__()
-        self._kernels, self._entry = weakref.ref(kernels), entry
-
-    def __missing__(self, key: tuple[str, str]) -> Array:
-        kernels = self._kernels()
-        link, frame = key
-        if kernels is None or not isinstance(link, str) or link not in kernels.model.placements:
-            raise KeyError(link)
-        context = self[key] = kernels.context_of(self._entry, link, frame_code(frame))
-        if self._entry.places == "subtree":
-            kernels._at_once[_SUBTREE][link] = context
-            return context
-        kernels._at_once[_FRAMED][key] = context
-        if frame in _OWN:
-            kernels._at_once[_OWN[frame]][link] = context
-        return context
 
 
 # Which of the dictionaries of what methods find at once are those of a frame, and others.

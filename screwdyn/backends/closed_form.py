@@ -480,14 +480,12 @@ class Handover(NamedTuple):
 
     def _split(self, entries: Sequence[Any], batch: tuple[int, ...], module: Any) -> Any:
         """The results as arrays with the batch axes first, from all entries as numbers or arrays over the batch."""
-        results, first = [], 0
+        own = [module.broadcast_to(module.asarray(x), batch) for x in entries]
+        whole, results, end = module.stack(own) if own else module.zeros((0, *batch)), [], 0
         for part in self.outputs:
-            own = [module.broadcast_to(module.asarray(x), batch) for x in entries[first : first + part.size]]
-            first += part.size
-            stacked = module.stack(own) if own else module.zeros((0, *batch))
-            whole = stacked.reshape((*part.shape, *batch))
-            axes = range(part.ndim)
-            results.append(module.moveaxis(whole, axes, [len(batch) + axis for axis in axes]))
+            first, end = end, end + part.size
+            stacked = whole[first:end].reshape((*part.shape, *batch))
+            results.append(module.moveaxis(stacked, range(part.ndim), range(-part.ndim, 0)))
         return results[0] if len(results) == 1 else tuple(results)
 
     def _values(self, arguments: Sequence[Any], module: Any) -> Mapping[Any, Any]:

@@ -144,9 +144,10 @@ class Tape:
         if not isinstance(b, Recorded):
             if b == 0:
                 return a
-            rest, number = self._shifted(a)
-            if number:
-                return self.add(rest, number + b)
+            for term, rest in self._terms(a):
+                number = self._read(term)
+                if not isinstance(number, Recorded):
+                    return self.add(rest, number + b)
             b = self.constant(b)
         for p, q in ((a, b), (b, a)):
             for term, rest in self._terms(p):
@@ -216,14 +217,6 @@ class Tape:
                 value: float = -node.a if x.minus else node.a
                 return value
         return x
-
-    def _shifted(self, x: Recorded) -> tuple[Recorded, float]:
-        """A scalar as the sum of another scalar and a number."""
-        for term, rest in self._terms(x):
-            number = self._read(term)
-            if not isinstance(number, Recorded):
-                return rest, number
-        return x, 0.0
 
     def _terms(self, x: Recorded) -> "tuple[tuple[Recorded, Recorded], ...]":
         """The two terms of a sum or difference, each followed by the other; empty for other scalars."""

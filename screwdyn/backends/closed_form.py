@@ -73,11 +73,7 @@ def symbol(group: str, name: str) -> sympy.Symbol:
 
 
 class Derivation:
-    """A tape, the expression of each of its operations, and results made from them.
-
-    Inputs are ("q", coordinate), ("qd", coordinate), … and ("symbol", expression) for the constants of the robot that
-    are not plain numbers.
-    """
+    """A tape of inputs ("q", coordinate), … and ("symbol", expression), its operations as expressions, and results."""
 
     def __init__(self) -> None:
         self.tape = Tape()

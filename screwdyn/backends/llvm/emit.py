@@ -29,19 +29,15 @@ _OPERATIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 
 
 class Plan:
-    """A function on a tape, divided into values that are known before the state, angles, and other operations.
-
-    ``groups`` are the names of the input arrays in order, and their numbers of entries; inputs are (group, index).
-    Results are valid if all ``bounds`` x > least hold. ``fused`` tells whether there is a fused multiply-add.
-    """
+    """A function on a tape, divided into values that are known before the state, angles, and other operations."""
 
     def __init__(
         self,
         tape: Tape,
-        groups: Mapping[str, int],
+        groups: Mapping[str, int],  # lengths of the arrays of inputs (group, index), in order
         outputs: Sequence[Sequence[Any]],
-        bounds: Sequence[tuple[Any, Any]],
-        fused: bool,
+        bounds: Sequence[tuple[Any, Any]],  # results are valid if all x > least hold
+        fused: bool,  # whether there is a fused multiply-add
     ) -> None:
         self.tape, self.groups, self.outputs, self.bounds = tape, dict(groups), outputs, bounds
         nodes, live = tape.nodes, tape.live(chain(*outputs, *bounds))
@@ -110,19 +106,15 @@ def _packed(entries: Sequence[Any]) -> list[int]:
 
 
 class _Writer:
-    """Writes the operations of a plan as instructions on values of one width.
-
-    ``load(group, index)`` reads an input, ``turn(angles)`` returns sine and cosine of several angles, and
-    ``store(array, entry, value)`` writes an output.
-    """
+    """Writes the operations of a plan as instructions on values of one width."""
 
     def __init__(
         self,
         plan: Plan,
         code: Code,
-        load: Callable[[str, int], str],
-        turn: Callable[[list[str]], list[tuple[str, str]]],
-        store: Callable[[int, int, str], None],
+        load: Callable[[str, int], str],  # of an input
+        turn: Callable[[list[str]], list[tuple[str, str]]],  # sine and cosine of several angles
+        store: Callable[[int, int, str], None],  # an entry of an output
     ) -> None:
         self._plan, self._code, self._load, self._turn, self._store = plan, code, load, turn, store
         self._value: dict[int, str] = {}

@@ -15,15 +15,11 @@ __all__ = ["CountingTape", "Node", "Recorded", "Scalar", "Tape", "TooLong"]
 
 
 class Node(NamedTuple):
-    """One operation: ``op`` is "input", "constant", "+", "-", "*", "/", "sin", "cos", "sqrt" or "tanh".
-
-    ``a`` and ``b`` are the positions of its operands, which are earlier on the tape. For an input, ``a`` is its name;
-    for a constant, its absolute value. The sign is part of the scalar.
-    """
+    """One operation: "input", "constant", "+", "-", "*", "/", "sin", "cos", "sqrt" or "tanh"."""
 
     op: str
-    a: Any
-    b: Any = None
+    a: Any  # position of the first operand, the name of an input, or the absolute value of a constant
+    b: Any = None  # position of the second operand
 
     @property
     def operands(self) -> tuple[int, ...]:
@@ -99,19 +95,15 @@ class TooLong(Exception):
 
 
 class Tape:
-    """Operations in an order in which they can be evaluated; equal operations are stored once.
-
-    The tape is valid for states in which x > least for all pairs (x, least) in ``assumed``. ``coordinates`` are the
-    positions of scalars that remain terms of angles, such as q + c, unless terms of theirs cancel.
-    """
+    """Operations in an order in which they can be evaluated; equal operations are stored once."""
 
     def __init__(self, most: float = math.inf) -> None:
         self.nodes: list[Node] = []
         self._most = most
-        self.assumed: list[tuple[Scalar, Scalar]] = []
+        self.assumed: list[tuple[Scalar, Scalar]] = []  # valid for states in which x > least for all (x, least)
         self._positions: dict[Node, int] = {}
         self._factors: dict[int, tuple[int, ...]] = {}
-        self.coordinates: set[int] = set()
+        self.coordinates: set[int] = set()  # scalars that remain terms of angles, such as q + c, unless they cancel
 
     def input(self, name: Hashable) -> Recorded:
         """A scalar whose value is an argument of the evaluation."""
@@ -325,11 +317,7 @@ class Tape:
         return part, [Recorded(part, place[x.node], x.minus) if isinstance(x, Recorded) else x for x in outputs]
 
     def count(self, outputs: Iterable["Scalar"], given: Callable[[Hashable], bool] | None = None) -> dict[str, int]:
-        """Numbers of operations that some outputs depend on: "mul", "add" (with subtractions), "div" and "sincos".
-
-        Sine and cosine of one angle count as two. Operations on constants and on inputs whose names ``given`` accepts
-        are not counted.
-        """
+        """Numbers of operations that outputs depend on, by kind, without those on constants and ``given`` inputs."""
         kinds = {"*": "mul", "+": "add", "-": "add", "/": "div", "sin": "sincos", "cos": "sincos"}
         counts = dict.fromkeys(("mul", "add", "div", "sincos"), 0)
         known: set[int] = set()

@@ -302,12 +302,7 @@ class LTDL(NamedTuple):
 
 
 def factors(tape: Tape, subject: Subject) -> LTDL:
-    """LTDL of M(q) for ``q`` on the tape.
-
-    The tape records the assumption that each pivot exceeds its rounding. It is stricter than the condition of
-    ``recursions.forward_dynamics``: the pivot is compared with a bound of the carried inertia for all angles of the
-    joints beyond (:func:`_carried`).
-    """
+    """LTDL of M(q), with the assumption on the tape that each pivot exceeds its rounding for all angles beyond."""
     table, x = subject.rows(subject.inputs(tape, "q"))
     coupled = subject.couplings is not None
     above = [list(range(k))[::-1] if coupled else path_of(table, k)[1:] for k in range(subject.nv)]
@@ -336,11 +331,7 @@ def forward_dynamics(tape: Tape, subject: Subject) -> Scalars:
 
 
 def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
-    """The mass that each joint carries, and a bound of its ∫ r² dm about the row's origin for all angles beyond.
-
-    |r| is at most the sum of |r| in the child's frame and the distance of the child's origin, and
-    (a + b)² ≤ (1 + 1/n) a² + (1 + n) b². The child's origin is that of the present q of prismatic joints and charts.
-    """
+    """The mass that each joint carries, and a bound of its ∫ r² dm about the row's origin for all angles beyond."""
     n = len(x)
     carried = [(row[MASS], (row[INERTIA] + row[INERTIA + 3] + row[INERTIA + 5]) / 2) for row in table[:-1]]
     for k in range(n - 1, -1, -1):
@@ -349,6 +340,7 @@ def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
             R, p = home(table, k)
             origin = add(p, scale(table[k, SLIDE] * x[k], (R[2], R[5], R[8])))
             m, own = carried[above]
+            # (a + b)² ≤ (1 + 1/n) a² + (1 + n) b²; the origin is that of the present q of prismatic joints and charts.
             carried[above] = m + mass, own + (1 + 1 / n) * spread + (1 + n) * (mass * dot(origin, origin))
     return carried
 
@@ -376,11 +368,7 @@ def loop_dynamics(tape: Tape, subject: Subject) -> Scalars:
 def dependent_rates(
     tape: Tape, subject: Subject, independent: Sequence[int], others: Sequence[int]
 ) -> tuple[Scalars, Scalars]:
-    """Z, (n, r), of q̇ = Z ẏ, and the matrix B, (n, m), with Ż = B Z.
-
-    By Cramer's rule, which gives short closed forms for few constraints and needs no pivots: Z_d = −J_d⁻¹ J_y and
-    B_d = −J_d⁻¹ J̇_c.
-    """
+    """Z, (n, r), of q̇ = Z ẏ and B, (n, m), of Ż = B Z, by Cramer's rule: short for few constraints, no pivots."""
     (J,), (J_dot,) = (record(tape, f"constraint_jacobian{end}", subject) for end in ("", "_dot"))
     adjugate, determinant = _adjugate(J[:, others])
     Z, B = zeros(subject.nv, len(independent)), zeros(subject.nv, subject.nv)

@@ -450,12 +450,7 @@ def articulated_column(inertia: ArticulatedInertia, S: JointScrew) -> Wrench:
 
 
 def pivot_rounding(felt: Scalar, mass: Scalar, S: JointScrew) -> Scalar:
-    """Bound of the rounding error of D = Sᵀ Iᴬ S; a D below it counts as zero (docs/mathematics.md §4).
-
-    Iᴬ is the inertia of all that the joint carries, reduced by the free motion of the joints beyond it. The rounding of
-    this difference is relative to the terms of which it is the sum: ``felt`` is a bound of those that act about the
-    joint's axis, and ``mass`` is the mass. A radius of gyration below 1e-12 m is rounding of poses.
-    """
+    """Bound of the rounding error of D = Sᵀ Iᴬ S; a D below it counts as zero (docs/mathematics.md §4)."""
     about, along = S.turn * S.turn, S.slide * S.slide
     return ROUNDING * (about * felt + along * mass) + PICOMETRE_SQUARED * (about * mass)
 
@@ -463,8 +458,7 @@ def pivot_rounding(felt: Scalar, mass: Scalar, S: JointScrew) -> Scalar:
 def spread_to_parent(T: Pose, spread: Scalar, felt: Scalar, mass: Scalar) -> Vector:
     """Estimates of ∫ 2 r² dm about the origin of the parent's frame, of what acts about the parent's axis; the mass.
 
-    A shift along the parent's axis rounds no entry about this axis, and a turn about it none either. Mixed terms, such
-    as 4 p · ∫ r dm, are omitted.
+    Mixed terms, such as 4 p · ∫ r dm, are omitted (docs/mathematics.md §4).
     """
     (x, y, z), c = T.p, T.R[8]
     square = x * x + y * y

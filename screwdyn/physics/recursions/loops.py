@@ -1,13 +1,7 @@
-"""Loops: the Jacobian of their constraints, and accelerations of a tree whose loops are closed.
+"""Loops: the Jacobian of their constraints, and accelerations of trees with closed loops (docs/mathematics.md §12).
 
-A wrench F that a loop's joint transmits is fixed in the loop's link. In the base frame, its row of J_c is
-Fᵀ (J_link − J_to), and that of J̇_c has Fᵀ ad(V_j − V_link) S_j with the same signs (docs/mathematics.md §12). Columns
-of rows that carry both links vanish.
-
-M q̈ + b = τ + J_cᵀ λ and J_c q̈ + J̇_c q̇ = 0: with M = L Lᵀ and z = Lᵀ q̈, the solution is z = f + Qᵀ (c − Q f),
-f = L⁻¹ (τ − b). The rows of Q are an orthonormal basis of those of A = J_c L⁻ᵀ, found by Gram-Schmidt with the row of
-the largest remainder first, so that redundant constraints drop out. c are the components of z that the constraints
-determine.
+With M = L Lᵀ and z = Lᵀ q̈, z = f + Qᵀ (c − Q f), f = L⁻¹ (τ − b). The rows of Q are an orthonormal basis of those of
+A = J_c L⁻ᵀ, from which redundant constraints drop out; c are the components of z that the constraints determine.
 """
 
 from math import sqrt

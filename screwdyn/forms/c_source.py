@@ -227,7 +227,7 @@ class _Source:
             for row, (needs, follows) in enumerate(self.row_needs):
                 if needs and not follows:
                     table[row, ARMATURE] += tape.input(("absent", needs))
-        found = results(request, self.model, tape, subject._replace(table=table), extra)
+        found = results(request, self.model, tape, subject._replace(table=table), extra=extra)
         if solves:
             found[0] *= np.array([_present(tape, needs) for needs in self.freedom_needs], dtype=object)
         return found
@@ -278,12 +278,13 @@ class _Source:
 
     def introduction(self, hidden: str) -> str:
         model = self.model
+        gravity = [number(float(x)) if expressions.is_number(x) else quoted(str(x)) for x in model.gravity.tolist()]
         lines = [
             "Dynamics of a robot, M(q) qdd + C(q, qd) qd + g(q) = tau; written by screwdyn.",
             "",
             "C99, needs math.h only; no heap, no state: every function may be called from several threads, and an",
             "argument may be both input and output. SI units and radians. Matrices are stored row by row.",
-            f"Gravity, in the base frame: ({', '.join(map(_gravity, model.gravity.tolist()))}) m/s^2.",
+            f"Gravity, in the base frame: ({', '.join(gravity)}) m/s^2.",
             "",
         ]
         rows = [model.index[name] for name in model.coordinates]
@@ -415,10 +416,6 @@ def _read(name: Any, numbers: Mapping[Any, str]) -> str:
     return f"{group}[{i}]"
 
 
-def _gravity(x: Any) -> str:
-    return number(float(x)) if expressions.is_number(x) else quoted(str(x))
-
-
 def quoted(name: str) -> str:
     """A name in quotes that can be part of a comment."""
     plain = name.encode("unicode_escape").decode("ascii")
@@ -512,6 +509,8 @@ def to_c_table(tree: Robot, name: str = "robot", *, optional: Iterable[str] = ()
     parts = [robot]
     for link, suffix in zip(links, identifiers(links, _TAKEN), strict=True):
         parts.append(_Part(whole, f"{name}_{suffix}", beyond[link], robot.number))
+    lines = ["Table of a robot for screwdyn.h; written by screwdyn. SI units and radians."]
+    lines += itertools.chain(*(part.lines for part in parts))
     upper = name.upper()
     capacity = {"ROWS": len(robot.table), "GROUPS": len(robot.groups)}
     needed = [
@@ -521,7 +520,7 @@ def to_c_table(tree: Robot, name: str = "robot", *, optional: Iterable[str] = ()
     ]
     return "\n\n".join(
         [
-            _introduction(parts),
+            "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"]),
             f'#ifndef {upper}_TABLE_H\n#define {upper}_TABLE_H\n#include "screwdyn.h"',
             *needed,
             f"enum {{ {upper}_NQ = {robot.positions}, {upper}_NV = {len(robot.table)} }};",
@@ -637,10 +636,3 @@ def _row(row: Array) -> str:
 def _listing(text: str, numbers: range) -> str:
     """Text with one number or several in a row: row 3; q[0] to q[3]."""
     return " to ".join(text.format(k) for k in sorted({numbers[0], numbers[-1]}))
-
-
-def _introduction(parts: Sequence[_Part]) -> str:
-    """The comment at the beginning, with the coordinates of each part."""
-    lines = ["Table of a robot for screwdyn.h; written by screwdyn. SI units and radians."]
-    lines += itertools.chain(*(part.lines for part in parts))
-    return "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"])

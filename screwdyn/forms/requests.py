@@ -189,20 +189,13 @@ def symbols_of(model: Model) -> list[Any]:
     return sorted(expressions.free_symbols(held), key=str)
 
 
-def results(
-    request: Request,
-    model: Model,
-    tape: Tape,
-    subject: Subject | None = None,
-    extra: Scalars | float = 0.0,
-    plain: bool = False,
-) -> list[Scalars]:
-    """The results of a request on a tape; errors as of the quantity in any state; ``plain`` as in :func:`outputs`."""
+def results(request: Request, model: Model, tape: Tape, subject: Subject | None = None, **how: Any) -> list[Scalars]:
+    """The results of a request on a tape, as by :func:`outputs`; errors as of the quantity in any state."""
     if model.ready is not None:
         require_resisted(request.entry, model)
     subject = request.subject(model, tape) if subject is None else subject
     try:
-        return outputs(tape, request.entry.name, subject, extra, plain)
+        return outputs(tape, request.entry.name, subject, **how)
     except Undetermined as found:
         raise undetermined(found.status, model, request.link) or found from None
 

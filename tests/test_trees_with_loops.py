@@ -155,3 +155,17 @@ def test_nothing_public_is_forgotten():
     of_trees = public(sd.KinematicTree)
     others = {f"{kind.__name__}.{x}" for kind in (Compiled, Derivatives, Symbolic) for x in public(kind) - of_trees}
     assert of_trees | others <= known
+
+
+def test_compiled_trees_choose_the_forces_of_motors_with_the_wrenches():
+    """Of all torques for the motion under the wrenches the least ones, as of the tree."""
+    tree = with_loop()
+    wrenches, rest = {"coupler": [0.0, 0, 2, 5, -3, 0]}, np.zeros(3)
+    expected = tree.inverse_dynamics(q, rest, rest, wrenches)
+    fast = tree.compile().wait()
+    out = np.empty(3)
+    np.testing.assert_allclose(fast.inverse_dynamics(q, rest, rest, wrenches), expected, rtol=1e-12)
+    assert fast.inverse_dynamics(q, rest, rest, wrenches, out=out) is out
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+    several = fast.inverse_dynamics(q, rest, rest, {"coupler": np.tile(wrenches["coupler"], (4, 1))})
+    np.testing.assert_allclose(several, np.tile(expected, (4, 1)), rtol=1e-12)

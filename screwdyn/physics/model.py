@@ -64,9 +64,7 @@ class Model:
             self._make(former, 0)
         else:
             self._make(former, [*map(operator.is_, self.nodes, former.nodes), False].index(False))
-        self.nv = len(self.index) - 1
-        if self.coupled:
-            self.nv -= sum([at.follows for at in self.placements.values()])
+        self.nv = topology.nv if self.coupled else len(self.index) - 1
 
     @property
     def gravity(self) -> Array:

@@ -152,8 +152,8 @@ def _joint_frames(joint: Joint) -> JointFrames | None:
     if not frames:
         return None
     link = [Pose(transpose(D), scale(-1, rotate_back(D, d))) for D, d in frames]
-    homes = map(_composed, link, frames[1:])
-    others = tuple(_freedom(home, screw) for home, screw in zip(homes, screws[1:], strict=True))
+    homes = map(_cleared, map(_composed, link, frames[1:]))
+    others = tuple((*R, *p, *screw) for (R, p), screw in zip(homes, screws[1:], strict=True))
     return JointFrames(frames[0], screws[0], others, _cleared(link[-1]))
 
 
@@ -169,11 +169,6 @@ def _group_frames(chart: Chart) -> JointFrames:
     link = Pose(transpose(last.R), scale(-1, rotate_back(*last)))
     others = tuple((*RENAMING.R, *RENAMING.p, *screw) for screw in screws[1:])
     return JointFrames(first, screws[0], others, _cleared(link))
-
-
-def _freedom(home: Pose, screw: tuple[float, float]) -> tuple[float, ...]:
-    """Home pose, turn and slide of a row."""
-    return (*_tidied(squared(home.R)), *_tidied(home.p), *screw)
 
 
 def _cleared(T: Pose) -> Pose:

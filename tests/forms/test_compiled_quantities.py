@@ -161,8 +161,8 @@ def test_paths_to_links_are_followed_once(robot, compiled, name, monkeypatch):
     for link in links:
         getattr(compiled, name)(link, q, qd)
     expected = [getattr(robot, name)(link, q, qd) for link in links]
-    for forgotten in ("path", "subtree"):
-        monkeypatch.setattr(type(robot.model), forgotten, None)
+    for owner, forgotten in ((robot.model, "path"), (robot.topology, "subtree")):
+        monkeypatch.setattr(type(owner), forgotten, None)
     for link, whole in zip(links, expected, strict=True):
         found = getattr(compiled, name)(link, q, qd)
         assert found.coordinates == whole.coordinates

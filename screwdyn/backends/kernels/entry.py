@@ -257,7 +257,7 @@ def _methods(prefix: str, loops: bool, solving: bool) -> Any:
 
 
 def play(code: Array, results: Array) -> None:
-    """Carry out operations on rows of results; see ``in_python.play``."""
+    """Carry out operations on rows of results; see ``head.c``."""
     machine.batch("play", np.array([len(code), results.shape[1]], dtype=np.int64), 1, (code, results))
 
 

@@ -77,12 +77,9 @@ def _parts(entry: Quantity) -> list[Quantity]:
     return [entry_of(name) for name in entry.coupled.quantities] if entry.coupled else [entry]
 
 
-# Arrays of scratch space: their dimensions, and what these stand for
-Arrays = dict[str, tuple[Sequence[Dimension], Sizes]]
-
-
-def _scratch_space(entry: Quantity, coupled: bool) -> Arrays:
-    arrays: Arrays = {}
+def _scratch_space(entry: Quantity, coupled: bool) -> dict[str, tuple[Sequence[Dimension], Sizes]]:
+    """The dimensions of the arrays of scratch space, and what these stand for."""
+    arrays: dict[str, tuple[Sequence[Dimension], Sizes]] = {}
     if coupled:
         arrays |= {name: (("v",), _ROWS) for name in _OF_ROWS.values()}
         for part in _parts(entry):

@@ -140,9 +140,8 @@ class Interpreter:
 class Program:
     """A function, and the machine code that is made from its plan on request; ``code`` has object files by function.
 
-    It is not ``compiled`` if it is too long, has no inputs or outputs, or without llvmlite; the ``interpreter`` takes
-    its place. ``layout`` describes the scratch space of every input and output; see :func:`drive`. Without a plan it is
-    recorded again if code is missing.
+    It is interpreted if it is too long, has no inputs or outputs, or without llvmlite. Without a plan it is recorded
+    again if code is missing.
     """
 
     def __init__(self, interface: Interface, plan: emit.Plan | None, code: Mapping[str, bytes] | None = None) -> None:
@@ -151,6 +150,7 @@ class Program:
         short = plan is None or (plan.size <= LARGEST and sum(self.lengths) > 0 and len(self.shapes) > 0)
         self.compiled = short and host().code is not None
         lanes = range(host().width)
+        # For each array its rows of scratch space, the address of their slots, and whether entries share a row.
         self._slots, self.layout = [], []
         for here in interface.slots:
             rows = 1 + max(here, default=-1)
@@ -269,12 +269,10 @@ class Function:
         self.parameters = program.parameters({} if table is None else inertias(table))
 
     def builtin(self, slow: Callable[..., Any], share: Callable[..., Any] | None = None, k: int = -1) -> Any:
-        """The built-in function of one state, which calls ``slow`` for other arguments.
+        """The built-in function f(q, …, out=array) of one state, with signature, docstring and pickling of ``slow``.
 
-        It computes f(q, …) and f(q, …, out=array) for contiguous, aligned float64 arrays of the right lengths, if
-        ``out`` is writeable and overlaps no other array; several outputs are a tuple, or what ``share`` makes from
-        them. It knows the arguments of method number ``k`` by name. For any other call, and if the code does not return
-        0, it calls ``slow``, whose signature, docstring and pickling it has.
+        It calls ``slow`` for other arguments than contiguous, aligned float64 arrays that do not overlap, and if the
+        code fails. ``share`` makes its result of several outputs; it knows the arguments of method ``k`` by name.
         """
         program, text = self.program, f"{entry.text_of(self.program.name, slow)}\0{self.program.name}"
         at, arrays = (program.single, address(self.parameters)), (tuple(program.lengths), tuple(program.shapes))
@@ -366,11 +364,7 @@ def drive(
     outputs: Sequence[Array],
     layout: Sequence[tuple[int, int, bool]],
 ) -> bool:
-    """Call code for a batch on arrays of any strides, with states along the first axis; False if it returns nonzero.
-
-    The layout has, for every input and output, the number of its rows of scratch space, the address of their slots, and
-    whether entries share a row; see ``ir.Field``.
-    """
+    """Call code for a batch on arrays of any strides, with the ``layout`` of a program; False if it returns nonzero."""
     count, lanes, given = len(outputs[0]), host().width, len(inputs)
     if count == 0:
         return True

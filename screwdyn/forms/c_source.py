@@ -10,7 +10,7 @@ from importlib import resources
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -28,9 +28,6 @@ from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.recursions.links import FRAMES
 from screwdyn.physics.table import ARMATURE, FIRST, MASS, OWN_MASS, OWN_ROWS, PARENT, TURN
 
-if TYPE_CHECKING:
-    from screwdyn.tree import KinematicTree
-
 __all__ = ["c_library", "c_source", "listed", "quoted", "to_c_table"]
 
 # Arguments of the functions, in order.
@@ -47,7 +44,7 @@ _MOST_OPTIONAL = 32  # the minimum number of bits of an unsigned long
 
 
 def c_source(
-    tree: KinematicTree, functions: Iterable[str | Sequence[str]], *, prefix: str = "", optional: Iterable[str] = ()
+    tree: Robot, functions: Iterable[str | Sequence[str]], *, prefix: str = "", optional: Iterable[str] = ()
 ) -> str:
     """C99 source of some quantities of this tree, for a controller.
 

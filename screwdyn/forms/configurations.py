@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import compress, product
 from operator import not_
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,6 @@ from screwdyn.physics.model import Robot
 from screwdyn.physics.quantities import Frame
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.screws.screw_system import ScrewSystem
-
-if TYPE_CHECKING:
-    from screwdyn.tree import KinematicTree
 
 __all__ = [
     "Configurations",
@@ -238,7 +235,7 @@ Links: TypeAlias = Handle | str | Iterable[Handle | str] | None
 _CONFIGURATIONS = 12
 
 
-def system_order(tree: KinematicTree, links: Links = None, *, tol: float = 1e-9) -> int:
+def system_order(tree: Robot, links: Links = None, *, tol: float = 1e-9) -> int:
     """Order λ ≤ 6 of the screw system of a chain over all configurations (docs/mathematics.md §9).
 
     The dimension of the space that the joint screws span in the base frame: 3 for a planar or spherical arm, also
@@ -255,7 +252,7 @@ def system_order(tree: KinematicTree, links: Links = None, *, tol: float = 1e-9)
     return next(_systems(tree.copy(), links, "base", tol)).order
 
 
-def screw_system(tree: KinematicTree, links: Links = None, frame: Frame = "base", *, tol: float = 1e-9) -> ScrewSystem:
+def screw_system(tree: Robot, links: Links = None, frame: Frame = "base", *, tol: float = 1e-9) -> ScrewSystem:
     """The space of the twists of some links over all configurations, in which Jacobians have λ rows.
 
     docs/mathematics.md §9. Loops are not considered: the configurations are those of the tree. Limits of joints
@@ -309,7 +306,7 @@ def screw_system(tree: KinematicTree, links: Links = None, frame: Frame = "base"
     return found
 
 
-def _systems(tree: KinematicTree, links: Links, frame: Frame, tol: float) -> Iterator[ScrewSystem]:
+def _systems(tree: Robot, links: Links, frame: Frame, tol: float) -> Iterator[ScrewSystem]:
     """The system, again and again for other values of the symbols."""
     frame_code(frame)
     if not (isinstance(tol, float | int) and 0.0 < tol < 1.0):

@@ -35,7 +35,7 @@ from screwdyn.screws import screw
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from screwdyn.tree import KinematicTree
+    from screwdyn.physics.model import Robot
 
 __all__ = ["Explanation", "Point"]
 
@@ -364,7 +364,7 @@ class Explanation:
     q, qd : (nq,) and (nv,) arrays
     """
 
-    def __init__(self, tree: KinematicTree, link: str, q: ArrayLike | None, qd: ArrayLike | None) -> None:
+    def __init__(self, tree: Robot, link: str, q: ArrayLike | None, qd: ArrayLike | None) -> None:
         self.link, self.coordinates = link, tuple(tree.coordinates)
         state = tree.neutral() if q is None else q, np.zeros(tree.nv) if qd is None else qd
         self.part: Contribution = tree.contribution(link, *state)  # raises the errors for what is no array of numbers

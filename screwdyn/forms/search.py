@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,6 @@ from screwdyn.physics.closure import SLIGHT, Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import by_name
 from screwdyn.screws import screw
-
-if TYPE_CHECKING:
-    from screwdyn.tree import KinematicTree
 
 __all__ = ["BALANCED", "equilibrium", "holding_torque", "inverse_kinematics", "stable_equilibrium"]
 
@@ -164,7 +161,7 @@ _BESIDE = 1e-5
 _HELD = 1e-6
 
 
-def equilibrium(tree: KinematicTree, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayLike] | None = None) -> Array:
+def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayLike] | None = None) -> Array:
     """A configuration at rest: g(q) + K (q − rest) = τ (docs/mathematics.md §8).
 
     Without ``tau``, the active freedoms keep their positions of ``q0``, and the passive ones move to a stable
@@ -235,7 +232,7 @@ def stable_equilibrium(tree: Robot, q0: ArrayLike, freedoms: Iterable[str]) -> A
     return balance.require(_root(balance, _lowest(balance, q, _energy)))
 
 
-def holding_torque(tree: KinematicTree, q: ArrayLike) -> Array:
+def holding_torque(tree: Robot, q: ArrayLike) -> Array:
     """The torques that hold a configuration at rest, τ = g(q) + K (q − rest), (nv,), N m or N (docs/mathematics.md §8).
 
     The inverse of :meth:`equilibrium`: ``tree.equilibrium(q, tree.holding_torque(q))`` is q.
@@ -389,7 +386,7 @@ _TURN = 2 * np.pi
 
 
 def inverse_kinematics(
-    tree: KinematicTree,
+    tree: Robot,
     link: str,
     pose: ArrayLike,
     q0: ArrayLike | None = None,

@@ -430,6 +430,27 @@ class Robot(Mechanism, Quantities):
     """The part of :class:`screwdyn.KinematicTree` that simulation and code generation use."""
 
     @abstractmethod
+    def neutral(self) -> Array:
+        """The configuration with every link at its home pose, (nq,)."""
+
+    @abstractmethod
+    def random_configuration(self, rng: np.random.Generator) -> Array:
+        """A configuration within the limits of the joints, (nq,)."""
+
+    @property
+    @abstractmethod
+    def active(self) -> tuple[str, ...]:
+        """The freedoms that have motors."""
+
+    @abstractmethod
+    def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Any]:
+        """The contributions of all links."""
+
+    @abstractmethod
+    def symbolic(self) -> Any:
+        """Closed forms of the present tree."""
+
+    @abstractmethod
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """The joints' own forces: damping, friction and springs, (…, nv), N m or N (docs/mathematics.md §8)."""
 

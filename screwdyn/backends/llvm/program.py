@@ -26,17 +26,9 @@ from screwdyn.backends.kernels import entry
 from screwdyn.backends.kernels.entry import address
 from screwdyn.backends.llvm import emit, machine
 from screwdyn.backends.llvm.machine import Loaded, compiling, host, object_file
+from screwdyn.backends.tape import trace
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape, TooLong
-from screwdyn.backends.tape.trace import (
-    Scalars,
-    Subject,
-    Undetermined,
-    constants,
-    inputs,
-    open_inertias,
-    outputs,
-    zeros,
-)
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined
 from screwdyn.core.types import apart
 from screwdyn.physics import charts as charting
 from screwdyn.physics import quantities
@@ -416,8 +408,8 @@ class Structure(NamedTuple):
 
     def subject(self, tape: Tape) -> Subject:
         """The structure on a tape, with inputs for its parameters."""
-        charts = self.charts and Charts(self.charts.where, *map(constants, self.charts[1:]))
-        return Subject(open_inertias(self.table, tape, self.opened), charts, constants(self.places))
+        charts = self.charts and Charts(self.charts.where, *map(trace.constants, self.charts[1:]))
+        return Subject(trace.open_inertias(self.table, tape, self.opened), charts, trace.constants(self.places))
 
 
 def frozen(x: Any) -> Any:
@@ -540,7 +532,7 @@ def recorded(name: str, structure: Structure) -> Program:
     if CATALOGUE[name].base_parameters and not len(structure.places):
         subject = subject._replace(table=aligned_frames(subject.table))
     lengths = {group: subject.nq if group == "q" else subject.nv for group in CATALOGUE[name].arguments}
-    return planned(name, tape, lengths, outputs(tape, name, subject.with_zeros()))
+    return planned(name, tape, lengths, trace.outputs(tape, name, subject.with_zeros()))
 
 
 def _compile_single(name: str, structure: Structure) -> Program | None:
@@ -599,16 +591,16 @@ class _Motion:
         self._where[self._freedoms] = self._charts.where
         table = subject.table.copy()
         if kind.rows:
-            bodies = inputs(own, "bodies", range(NUMBERS * len(kind.rows)))
+            bodies = trace.inputs(own, "bodies", range(NUMBERS * len(kind.rows)))
             table[list(kind.rows), MASS:PARENT] = bodies.reshape(-1, NUMBERS)
-        (self._acceleration,) = outputs(own, "forward_dynamics", subject._replace(table=table))
-        numbers = {field: zeros(n) for field in JointForces._fields if field != "where"}
+        (self._acceleration,) = trace.outputs(own, "forward_dynamics", subject._replace(table=table))
+        numbers = {field: trace.zeros(n) for field in JointForces._fields if field != "where"}
         for field, row in kind.forces:
             numbers[field][row] = tape.input((field, row))
         forces: Any = JointForces
         self._forces = forces(**numbers, where=self._where)
         control = {
-            group: inputs(tape, group, range(subject.nq if group == "q_target" else n)) for group in kind.control
+            group: trace.inputs(tape, group, range(subject.nq if group == "q_target" else n)) for group in kind.control
         }
         self._tau = control.get("tau", 0.0)
         self._feedback = Feedback(**control) if len(control) > 1 else None
@@ -632,7 +624,7 @@ class _Motion:
 
     def rate(self, q: Scalars, qd: Scalars) -> Scalars:
         """The time derivative of the positions."""
-        rate = zeros(len(q))
+        rate = trace.zeros(len(q))
         charting.position_rate(self._charts.where, self._charts.groups, q, qd[self._freedoms], rate)
         return rate
 
@@ -644,7 +636,7 @@ class _Motion:
 
     def moved(self, q: Scalars, v: Scalars) -> Scalars:
         """The positions reached by moving at v for unit time."""
-        reached = zeros(len(q))
+        reached = trace.zeros(len(q))
         charting.integrate(self._charts.where, self._charts.groups, q, v[self._freedoms], reached)
         return reached
 

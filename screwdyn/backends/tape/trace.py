@@ -16,19 +16,8 @@ import numpy.typing as npt
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.core import expressions
 from screwdyn.physics import charts as charting
+from screwdyn.physics import link_steps
 from screwdyn.physics.charts import COLUMN, OFFSET, Charts
-from screwdyn.physics.link_steps import (
-    Matrix,
-    Pose,
-    RigidInertia,
-    Vector,
-    add,
-    dot,
-    exceeds,
-    inertia_to_parent,
-    pivot_rounding,
-    scale,
-)
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity, Result
 from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.reductions import base_parameters, moved_zeros
@@ -311,9 +300,11 @@ def factors(tape: Tape, subject: Subject) -> LTDL:
         least = [_ROUNDING * M[k, k] for k in range(subject.nv)]
     else:
         carried = enumerate(_carried(table, x))
-        least = [_STRICTER * pivot_rounding(2 * spread, m, joint_screw(table, k)) for k, (m, spread) in carried]
+        least = [
+            _STRICTER * link_steps.pivot_rounding(2 * spread, m, joint_screw(table, k)) for k, (m, spread) in carried
+        ]
     for k in reversed(range(subject.nv)):
-        if not exceeds(M[k, k], least[k]):
+        if not link_steps.exceeds(M[k, k], least[k]):
             raise Undetermined("forward_dynamics", k + 1)
         shares = [M[k, i] / M[k, k] for i in above[k]]
         for i, a in zip(above[k], shares, strict=True):
@@ -338,10 +329,10 @@ def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
         above, (mass, spread) = parent(table, k), carried[k]
         if above >= 0:
             R, p = home(table, k)
-            origin = add(p, scale(table[k, SLIDE] * x[k], (R[2], R[5], R[8])))
+            origin = link_steps.add(p, link_steps.scale(table[k, SLIDE] * x[k], (R[2], R[5], R[8])))
             m, own = carried[above]
             # (a + b)² ≤ (1 + 1/n) a² + (1 + n) b²; the origin is that of the present q of prismatic joints and charts.
-            carried[above] = m + mass, own + (1 + 1 / n) * spread + (1 + n) * (mass * dot(origin, origin))
+            carried[above] = m + mass, own + (1 + 1 / n) * spread + (1 + n) * (mass * link_steps.dot(origin, origin))
     return carried
 
 
@@ -405,7 +396,7 @@ def _solved(K: Scalars, b: Scalars) -> Scalars:
         diagonal = K[k, k]
         for j in range(k):
             K[k, k] = K[k, k] - K[k, j] * (K[k, j] * K[j, j])
-        exceeds(K[k, k], REDUNDANT**2 * diagonal)  # records the assumption, which some state fulfils
+        link_steps.exceeds(K[k, k], REDUNDANT**2 * diagonal)  # records the assumption, which some state fulfils
         for i in range(k + 1, n):
             for j in range(k):
                 K[i, k] = K[i, k] - K[i, j] * (K[k, j] * K[j, j])
@@ -444,7 +435,7 @@ def outputs(
 # along a coordinate involves only the links beyond its joint (docs/mathematics.md §10).
 
 # Bodies that rows carry: for each body its row and its pose in the row's frame.
-Bodies = Sequence[tuple[int, Matrix, Vector]]
+Bodies = Sequence[tuple[int, link_steps.Matrix, link_steps.Vector]]
 
 
 # Derivatives of an operation with respect to its operands x and y; z is its result.
@@ -592,8 +583,8 @@ def regressor(tape: Tape, subject: Subject, bodies: Bodies) -> Scalars:
     for b, (row, R, p) in enumerate(bodies):
         if row >= 0:
             m, hx, hy, hz, xx, xy, xz, yy, yz, zz = (tape.input(("body", (b, k))) for k in range(10))
-            own = RigidInertia(m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz))
-            m, h, I = inertia_to_parent(Pose(R, p), own)
+            own = link_steps.RigidInertia(m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz))
+            m, h, I = link_steps.inertia_to_parent(link_steps.Pose(R, p), own)
             loaded[row, MASS:PARENT] += np.array([m, *h, *I], dtype=object)
     (tau,) = record(tape, "inverse_dynamics", subject._replace(table=loaded))
     rows = [gradient(tape, x, names) for x in tau]

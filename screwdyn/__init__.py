@@ -8,9 +8,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from screwdyn.changes.change import Change, ImpactEvent, LimitEvent
-from screwdyn.changes.connections import Close, Lock, LockEvent, LoopEvent, Open, Unlock, Unweld, Weld, WeldEvent
-from screwdyn.changes.move import HandOver, ReplaceJoint, Reroot, SetInertia
-from screwdyn.changes.payload import FreeBody, Grasp, GraspEvent, Release, ReleaseEvent
+from screwdyn.changes.grasp import FreeBody, Grasp, GraspEvent
+from screwdyn.changes.lock import Lock, LockEvent, Unlock
+from screwdyn.changes.loops import Close, LoopEvent, Open
+from screwdyn.changes.move import HandOver, ReplaceJoint
+from screwdyn.changes.release import Release, ReleaseEvent
+from screwdyn.changes.reroot import Reroot
+from screwdyn.changes.set_inertia import SetInertia
+from screwdyn.changes.weld import Unweld, Weld, WeldEvent
 from screwdyn.core import errors
 from screwdyn.core.errors import *  # noqa: F403
 from screwdyn.forms.c_source import c_library

@@ -13,9 +13,9 @@ from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_ori
 
 import numpy as np
 
-from screwdyn.changes import connections, move, payload
+from screwdyn.changes import grasp, lock, loops, move, release, reroot, set_inertia, weld
 from screwdyn.changes.change import Scheduled
-from screwdyn.changes.payload import FreeBody
+from screwdyn.changes.grasp import FreeBody
 from screwdyn.core.errors import JSONError
 from screwdyn.io.document import Entry, PlacedProblem, listed
 from screwdyn.io.json_text import read_part
@@ -34,8 +34,8 @@ T = TypeVar("T")
 KINDS: dict[str, type[Scheduled[Any]]] = {
     kind.kind(): kind
     for kind in (
-        *(payload.Grasp, payload.Release, move.HandOver, connections.Lock, connections.Unlock, move.ReplaceJoint),
-        *(move.SetInertia, connections.Close, connections.Open, connections.Weld, connections.Unweld, move.Reroot),
+        *(grasp.Grasp, release.Release, move.HandOver, lock.Lock, lock.Unlock, move.ReplaceJoint),
+        *(set_inertia.SetInertia, loops.Close, loops.Open, weld.Weld, weld.Unweld, reroot.Reroot),
     )
 }
 # What reads a field, by its role.
@@ -51,10 +51,9 @@ class Changes(Robot):
     """
 
     # Functions whose first argument is the tree.
-    grasp, release = payload.grasp, payload.release
-    lock, unlock, weld, unweld = connections.lock, connections.unlock, connections.weld, connections.unweld
-    close, open = connections.close, connections.open_
-    move, replace_joint, set_inertia, reroot = move.move, move.replace_joint, move.set_inertia, move.reroot
+    grasp, release, move, replace_joint = grasp.grasp, release.release, move.move, move.replace_joint
+    lock, unlock, weld, unweld = lock.lock, lock.unlock, weld.weld, weld.unweld
+    close, open, set_inertia, reroot = loops.close, loops.open_, set_inertia.set_inertia, reroot.reroot
 
 
 class Key(NamedTuple):

@@ -1,4 +1,4 @@
-"""Another joint, parent, inertia or carrier of a link (docs/mathematics.md §6): a hand-over is one of them."""
+"""Another joint of a link, in place or on another parent: a hand-over (docs/mathematics.md §6)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import Annotated, overload
 import numpy as np
 
 from screwdyn.changes import law
-from screwdyn.changes.change import Change, ImpactEvent, LinkName, Pose, Scheduled
-from screwdyn.core import expressions
-from screwdyn.core.errors import JointError, ShapeError, TopologyError, UnknownNameError
+from screwdyn.changes.change import ImpactEvent, LinkName, Pose, Scheduled
+from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.chart import checked_positions, pose_at
-from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment, reversed_motion
 from screwdyn.mechanism.structure import Handle, require_joint
@@ -225,147 +223,6 @@ def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State | 
     return ReplaceJoint(link, joint).happen(tree, state)
 
 
-@dataclass(frozen=True, eq=False)
-class SetInertia(Scheduled[Change]):
-    """A link gets another inertia, at a time or on a condition in :func:`simulate`.
-
-    Parameters as for :meth:`KinematicTree.set_inertia`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
-    """
-
-    verb = "set inertia of"
-
-    link: str | Handle
-    inertia: Inertia | None
-
-    def enact(self, tree: Robot, state: State) -> Change:
-        """All rates continue: what is added or removed moves with the link."""
-        link = tree.resolve(self.link)
-        V, former = tree.link_twist(link, state.q, state.qd, "body"), tree.link(link).inertia
-        tree.topology = surgery.set_inertia(tree.topology, link, self.inertia)
-        brought, what = 0.0, f"the inertia of {link!r}"
-        with np.errstate(over="ignore", invalid="ignore"):
-            for body, half in ((self.inertia, 0.5), (former, -0.5)):
-                brought += 0.0 if body is None else half * float(V @ expressions.floats(body.matrix, what) @ V)
-        return Change(state=state.onto(tree)[0], link=link, kinetic_energy_brought=brought)
-
-
-@overload
-def set_inertia(tree: Robot, link: Handle | str, inertia: Inertia | None, state: None = None) -> None: ...
-@overload
-def set_inertia(tree: Robot, link: Handle | str, inertia: Inertia | None, state: State) -> Change: ...
-def set_inertia(tree: Robot, link: Handle | str, inertia: Inertia | None, state: State | None = None) -> Change | None:
-    """Give a link another inertia, in place. Coordinates and handles stay valid.
-
-    Parameters
-    ----------
-    link : Handle or str
-    inertia : Inertia or None
-        ``None`` for a massless link.
-    state : State, optional
-        Of the tree just before. All rates continue: what is added or removed moves with the link.
-
-    Returns
-    -------
-    Change or None
-        With a state: the state just after, and the kinetic energy of what was added minus that of what was
-        removed.
-
-    Raises
-    ------
-    UnknownNameError, InertiaError, TopologyError
-        If there is no such link, ``inertia`` is no inertia, or the link is the rotor of a joint.
-    StaleHandleError, UnboundSymbolError
-        With a state: if it does not belong to the present tree, or ``inertia`` has symbols.
-    """
-    if state is None:
-        tree.topology = surgery.set_inertia(tree.topology, tree.resolve(link), inertia)
-        return None
-    return SetInertia(link, inertia).happen(tree, state)
-
-
-@dataclass(frozen=True, eq=False)
-class Reroot(Scheduled[Change]):
-    """The free joint of a floating tree carries another link, at a time or on a condition in :func:`simulate`.
-
-    Parameters as for :meth:`KinematicTree.reroot`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
-    """
-
-    verb = "reroot"
-
-    link: str | Handle
-
-    def enact(self, tree: Robot, state: State) -> Change:
-        """All links keep their poses and twists, so nothing is lost."""
-        link = tree.resolve(self.link)
-        root, name = _floating(tree, link)
-        after = rehung(tree, state, root, link, surgery.reroot(tree.topology, root, link))
-        # Of the two quaternions of the orientation, that on the same side as before: the way back ends where it began.
-        if after[f"{name}[w]"] * state[f"{name}[w]"] < 0:
-            first = after.positions.index(f"{name}[x]")
-            after.q[first : first + 4] *= -1
-        return Change(state=after, link=link)
-
-
-@overload
-def reroot(tree: Robot, link: Handle | str, state: None = None) -> None: ...
-@overload
-def reroot(tree: Robot, link: Handle | str, state: State) -> Change: ...
-def reroot(tree: Robot, link: Handle | str, state: State | None = None) -> Change | None:
-    """Let the free joint of a floating tree carry another link: the same motion in other coordinates.
-
-    The joint keeps its name, its home pose and whether it is passive; its coordinates are now those of ``link``. The
-    joints between are reversed as in :meth:`release`: each keeps its name, positions and rates, in the opposite order
-    if there are several; a spherical, free or planar joint has those of the opposite motion. All links keep their
-    poses and twists, handles stay valid, and loops stay closed.
-
-    The links beyond the joint keep their places in the order of the tree. There the links between come first, outward
-    from ``link``, and all others follow as before. Rerooting at the former link restores the tree; the links between
-    are then the first beyond that one, if they were not before.
-
-    Parameters
-    ----------
-    link : Handle or str
-        At or beyond a free joint; of several on the path from the base, the first counts.
-    state : State, optional
-        Of the tree just before.
-
-    Returns
-    -------
-    Change or None
-        With a state: the state just after. There is no impulse, and no energy is lost.
-
-    Raises
-    ------
-    UnknownNameError, StaleHandleError, TopologyError
-        If there is no such link, the handle or the state is stale, or a free joint does not carry the link: there is
-        none on its path, it is locked, or a rotor is on the path.
-    JointError
-        If the free joint has damping or friction, or a free or planar joint between, which cannot be reversed with it.
-    UnboundSymbolError
-        If a joint between has symbols.
-
-    Examples
-    --------
-    >>> import screwdyn as sd
-    >>> robot = sd.KinematicTree("ground")
-    >>> body = sd.Inertia.box(1.0, (0.1, 0.1, 0.5), com=(0, 0, 0.25))
-    >>> _ = robot.attach(body, to="ground", joint=sd.free(name="float", passive=True), name="left")
-    >>> _ = robot.attach(body, to="left", joint=sd.revolute("y", name="hip"), at=(0, 0, 0.5), name="right")
-    >>> event = robot.reroot("right", sd.State(robot, {"hip": 0.3}, {"hip": 1.0}))
-    >>> print(robot)
-    ground
-    └─ right [passive free float] 1 kg
-       └─ left [revolute hip] 1 kg
-    >>> event.state.velocity("hip"), event.state.velocity("float[wy]")
-    (1.0, 1.0)
-    """
-    if state is not None:
-        return Reroot(link).happen(tree, state)
-    name = tree.resolve(link)
-    tree.topology = surgery.reroot(tree.topology, _floating(tree, name)[0], name)
-    return None
-
-
 def require_independent(tree: Robot, joint: Joint, former: Attachment | None = None) -> None:
     """Raise JointError if a new joint in motion follows another one, or the former one does or is followed.
 
@@ -471,21 +328,3 @@ def rehung(tree: Robot, state: State, root: str, link: str, topology: Topology) 
     tree.topology = topology
     positions, rates = ({name: np.squeeze(x[k]) for name, x in motions.items() if x[k].size} for k in (0, 1))
     return state.onto(tree, positions, rates)[0]
-
-
-def _floating(tree: Robot, link: str) -> tuple[str, str]:
-    """The link that the free joint on the path to a link carries, and the name of the joint; errors as for reroot."""
-    path = [tree.topology.attachments[name] for name in tree.path(link)[1:]]
-    free = next((at for at in path if at.joint.kind == "free"), None)
-    if free is None:
-        held = " → ".join(f"{at.name!r} ({'locked ' * bool(at.locked)}{at.unlocked.joint.kind})" for at in path[:3])
-        raise TopologyError(
-            f"{link!r} is not beyond a free joint, whose other links it could carry; "
-            f"it hangs on the base by {held or 'nothing, because it is the base'}"
-        )
-    if free.joint.damping != 0 or free.joint.friction != 0:
-        raise JointError(
-            f"free joint {free.name!r} has damping or friction, which act on velocities of {free.link.name!r}, so it "
-            f"cannot carry {link!r} instead; remove them by replace_joint"
-        )
-    return free.link.name, free.name

@@ -10,7 +10,8 @@ from itertools import chain, count
 import numpy as np
 
 from screwdyn.changes.change import Happened
-from screwdyn.changes.payload import FreeBody, Grasp, GraspEvent, ReleaseEvent, brings_its_motion
+from screwdyn.changes.grasp import FreeBody, Grasp, GraspEvent, brings_its_motion
+from screwdyn.changes.release import ReleaseEvent
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.mechanism.joint import free
 from screwdyn.physics.state import State

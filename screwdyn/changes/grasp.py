@@ -1,8 +1,7 @@
-"""Grasps and releases in motion (docs/mathematics.md §6).
+"""Grasps in motion (docs/mathematics.md §6).
 
 Positions are continuous. Rates are not, unless the payload moves with the link that grasps it: the new constraint
-exerts an impulse, the motors do not, and momentum is conserved along the motions that the joint allows. A payload that
-is released keeps its rates; if a loop holds it, it hangs on the loop then (§12).
+exerts an impulse, the motors do not, and momentum is conserved along the motions that the joint allows.
 """
 
 from __future__ import annotations
@@ -16,21 +15,20 @@ from typing import Annotated, Literal
 import numpy as np
 
 from screwdyn.changes import law, move
-from screwdyn.changes.change import Change, ImpactEvent, LinkName, Pose, Scheduled
+from screwdyn.changes.change import ImpactEvent, LinkName, Pose, Scheduled
 from screwdyn.changes.move import HandOver, Start
 from screwdyn.core import expressions
-from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, SingularAttachmentError, TopologyError
+from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, TopologyError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.search import stable_equilibrium
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.chart import pose_at
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import FIXED, Loop
+from screwdyn.mechanism.link import FIXED
 from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, require_joint
-from screwdyn.mechanism.topology import Topology, bridging, without_bridges
-from screwdyn.physics.closure import Closure
+from screwdyn.mechanism.topology import Topology, without_bridges
 from screwdyn.physics.model import Robot
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.state import State, check_state
@@ -200,7 +198,7 @@ class Grasp(Scheduled[GraspEvent]):
                 f"{root!r} stays where it is, so start must be positions of the new joint; got {self.start!r}"
             )
         apart = surgery.separable(tree.topology, root)
-        before = partial(_freed, tree.copy(), State.of(tree, state.q, state.qd), root, apart)
+        before = partial(freed, tree.copy(), State.of(tree, state.q, state.qd), root, apart)
         moved = HandOver(root, self.to, joint=self.joint, at=self.at, start=self.start).enact(tree, state)
         handle = Handle(root, tree.topology.attachments[root].serial)
         return GraspEvent(**vars(moved), handle=handle, _payload=before)
@@ -322,131 +320,6 @@ def grasp(
     ).happen(tree, state)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ReleaseEvent(Change):
-    """Outcome of a release: a :class:`Change`, in which no energy is lost, with the following attributes.
-
-    Attributes
-    ----------
-    released : FreeBody
-        The payload just after the release, without loops to the rest; if it stays in the tree, as the ``payload`` of a
-        :class:`GraspEvent`.
-    loop : str or None
-        The loop on which the payload hangs since then, now the name of a joint; ``None`` for a free payload.
-    """
-
-    loop: str | None = None
-    _released: Callable[[], FreeBody] = field(repr=False)
-
-    @cached_property
-    def released(self) -> FreeBody:
-        """The payload just after the release, which is made when it is asked for."""
-        return self._released()
-
-
-@dataclass(frozen=True, eq=False)
-class Release(Scheduled[ReleaseEvent]):
-    """A release at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
-
-    Parameters as for :meth:`KinematicTree.release`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
-    """
-
-    verb = "release"
-
-    what: str | Handle
-    into_world: bool = field(default=False, kw_only=True)
-
-    def enact(self, tree: Robot, state: State) -> ReleaseEvent:
-        """All rates continue: no freedom is lost."""
-        if not isinstance(self.into_world, bool | np.bool_):
-            raise ScrewdynError(f"into_world must be True or False; got {self.into_world!r}")
-        root = tree.resolve(self.what)
-        bridges = [] if self.into_world else bridging(tree.topology, root)
-        at, left = tree.topology.attachments[root], law.motor_energy(tree, state.q, state.qd, root)
-        apart = surgery.separable(tree.topology, root) if self.into_world or bridges else tree.topology
-        released = partial(_freed, tree.copy(), State.of(tree, state.q, state.qd), root, apart)
-        if self.into_world:
-            move.require_unfollowed(tree, at)
-            world = released().world()
-            try:
-                world.impulse_response(world.model.configurations.neutral, np.zeros(world.nv))
-            except SingularAttachmentError as error:  # of the joint that it will have
-                raise SingularAttachmentError(str(error).replace(f"{world.base}[", f"{root}[")) from None
-            flying = surgery.move(tree.topology, root, tree.base, law.flight(), np.eye(4))
-            after = move.rehung(tree, state, root, root, flying)
-        elif bridges:
-            move.require_independent(tree, bridges[0].joint, at)
-            after = _grafted(tree, state, root, bridges[0])
-        else:
-            left = float(tree.subtree_kinetic_energy(root, state.q, state.qd))
-            left += law.motor_energy(tree, state.q, state.qd, root, apart=True)
-            tree.detach(root)
-            after = state.part(tree)
-        return ReleaseEvent(
-            state=after,
-            link=root,
-            kinetic_energy_brought=-left,
-            loop=bridges[0].name if bridges else None,
-            _released=released,
-        )
-
-    def restructure(self, tree: Robot) -> None:
-        """As :meth:`KinematicTree.detach`, but the payload may stay in the tree."""
-        root = tree.resolve(self.what)
-        if self.into_world:
-            self.happen(tree, State(tree))
-        elif bridges := bridging(tree.topology, root):
-            tree.topology = surgery.grafted(tree.topology, root, _carrying(tree, root, bridges[0]))
-        else:
-            tree.detach(root)
-
-
-def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool = False) -> ReleaseEvent:
-    """Detach a payload while the robot moves (docs/mathematics.md §6).
-
-    The robot keeps its rates; the twist of the payload is V = J q̇ + S θ̇. No energy is lost. Only accelerations are
-    discontinuous.
-
-    A payload that loops connect to the rest does not leave the tree. It hangs on the first of these loops that was
-    closed, whose joint becomes a passive joint of the tree with the name of the loop (docs/mathematics.md §12). All
-    coordinates but those of the former joint keep their names; those of the payload come last, after those of the new
-    joint. If the loop holds a link beyond the payload, the joints between are reversed: each keeps its name, positions
-    and rates, in the opposite order if there are several, so that the first axis of a universal joint becomes its
-    second; a spherical, free or planar joint has those of the opposite motion.
-
-    Parameters
-    ----------
-    tree : KinematicTree
-        Changed by the release.
-    state : State
-        Of the tree just before the release.
-    what : Handle or str
-        As for :meth:`KinematicTree.detach`.
-    into_world : bool
-        Keep the payload in the tree as a free body: on the base by a passive free joint that has the payload's name,
-        ``crate[x]``, …, ``crate[pz]``, with its pose in the base frame as coordinates. All loops stay. A simulation
-        then shows its flight, and :meth:`KinematicTree.grasp` grasps it by name. Handles of the payload stay valid.
-
-    Returns
-    -------
-    ReleaseEvent
-
-    Raises
-    ------
-    StaleHandleError, UnknownNameError, TopologyError
-        As for :meth:`KinematicTree.detach`, and for a state that does not belong to the present tree.
-    ScrewdynError
-        If ``into_world`` is neither True nor False.
-    SingularAttachmentError
-        With ``into_world``, if the payload has no inertia, such as a massless frame; if it hangs on a loop, and a joint
-        then feels no inertia.
-    LoopError, JointError
-        If the payload hangs on a loop: if the state opens a loop; if the former joint follows another one or is
-        followed; if a joint between has damping or friction and cannot be reversed.
-    """
-    return Release(what, into_world=into_world).happen(tree, state)
-
-
 def _hung(tree: Robot, q: Array, root: str, own: Sequence[str], first: int) -> Array:
     """The configuration in which a payload hangs at rest by its joint, and by its own passive joints.
 
@@ -479,7 +352,7 @@ def _alone(tree: Robot, root: str, hand: Array, T: Array, twist: Array, q: Array
     return FreeBody(alone, pose, twist, State(alone, q, qd))
 
 
-def _freed(tree: Robot, state: State, root: str, topology: Topology) -> FreeBody:
+def freed(tree: Robot, state: State, root: str, topology: Topology) -> FreeBody:
     """A link and all links beyond it as they would fly on, detached from a structure of the same links.
 
     Loops to the rest are left out.
@@ -517,17 +390,3 @@ def payload_twist(twist: Twist | None, co_moving: Array) -> Array:
             f"twist must be six finite numbers [ω; v] in the payload's own frame, below {LARGEST:g}; got {twist!r}"
         )
     return V
-
-
-def _carrying(tree: Robot, root: str, loop: Loop) -> Loop:
-    """A loop as one that carries a link of the subtree of a root."""
-    return loop.carrying(loop.link if loop.link in tree.subtree(root) else loop.to)
-
-
-def _grafted(tree: Robot, state: State, root: str, loop: Loop) -> State:
-    """Hang a link and all links beyond it on a loop instead of on its joint; the state of the changed tree."""
-    Closure(tree, tree.model).check_moving(state.q, state.qd)
-    loop = _carrying(tree, root, loop)
-    after = move.rehung(tree, state, root, loop.link, surgery.grafted(tree.topology, root, loop))
-    tree.forward_dynamics(after.q, after.qd, np.zeros(tree.nv))  # raises an error for a joint that feels no inertia
-    return after

@@ -1,0 +1,170 @@
+"""Locking a joint, and freeing it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from screwdyn.changes import law
+from screwdyn.changes.change import Change, JointName, Scheduled
+from screwdyn.core.errors import ShapeError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism import surgery
+from screwdyn.physics.model import Robot
+from screwdyn.physics.state import State
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LockEvent(Change):
+    """Outcome of locking or unlocking a joint: a :class:`Change` with the following attributes.
+
+    Attributes
+    ----------
+    joint : str
+        Name of the joint.
+    impulse : (k,) array
+        Of the lock on the k freedoms of the joint, N m s and N s; zero if the joint was unlocked.
+    """
+
+    concerns = "joint"
+
+    joint: str
+    impulse: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Lock(Scheduled[LockEvent]):
+    """A joint is locked where it is, at a time or on a condition in :func:`simulate`.
+
+    Parameters as for :meth:`KinematicTree.lock` with a state, ``time`` and ``when`` as for :class:`Grasp`, also their
+    errors.
+    """
+
+    verb = "lock"
+
+    joint: JointName
+
+    def enact(self, tree: Robot, state: State) -> LockEvent:
+        """What slips are the freedoms of the joint, in the tree before, in which all that follow it still move."""
+        at, before = tree.topology.carrying(self.joint), tree.copy()
+        stays_q, stays = np.ones(len(state.q), dtype=bool), np.ones(len(state.qd), dtype=bool)
+        positions = [before.positions.index(name) for name in at.joint.position_names(at.name)]
+        own = [before.coordinates.index(name) for name in at.coordinates]
+        stays_q[positions] = stays[own] = False
+        tree.topology = surgery.lock(tree.topology, self.joint, state.q[positions])
+        q, qd = state.q[stays_q], state.qd[stays]
+        jump = np.where(stays, 0.0, -state.qd)
+        law.check_bodies(before.model, stays | (jump != 0))
+
+        def momentum(change: Array) -> Array:
+            jump[stays] = change
+            return before.joint_momentum(state.q, jump)
+
+        change, multipliers = law.settled(tree, q, qd, lambda change: momentum(change)[stays])
+        impulse = momentum(change)[own]
+        if before.loops:
+            impulse = impulse - before.constraint_jacobian(state.q)[:, own].T @ multipliers
+        return LockEvent(
+            state=State.of(tree, q, qd + change),
+            link=at.link.name,
+            energy_lost=float(before.kinetic_energy(state.q, jump)),
+            joint=self.joint,
+            impulse=impulse,
+        )
+
+
+@overload
+def lock(tree: Robot, joint: str, state: None = None, *, at: ArrayLike | None = None) -> None: ...
+@overload
+def lock(tree: Robot, joint: str, state: State) -> LockEvent: ...
+def lock(tree: Robot, joint: str, state: State | None = None, *, at: ArrayLike | None = None) -> LockEvent | None:
+    """Make a joint fixed, until :meth:`unlock` frees it; its coordinates are gone meanwhile.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    state : State, optional
+        Of the tree just before; the joint is locked at its position of this state.
+    at : number or (nq,) array, optional
+        Without a state: the position at which the joint is locked, rad or m; neutral by default.
+
+    Returns
+    -------
+    LockEvent or None
+        With a state: the state just after, the impulse of the lock, and the energy lost. The other rates satisfy
+        M_rr q̇_r⁺ = M_rr q̇_r⁻ + M_rj q̇_j⁻.
+
+    Raises
+    ------
+    UnknownNameError, TopologyError, ShapeError
+        If there is no such joint, it is fixed or locked already, or ``at`` is no position of it or given with a
+        state.
+    StaleHandleError, SingularAttachmentError, InertiaError
+        For the state, as for :meth:`grasp`.
+
+    Examples
+    --------
+    >>> import screwdyn as sd
+    >>> arm = sd.robots.two_link()
+    >>> event = arm.lock("theta2", sd.State(arm, [0.1, 0.2], [1.0, 1.0]))
+    >>> print(arm)
+    base
+    └─ link1 [revolute theta1] 1 kg
+       └─ link2 [locked revolute theta2] 1 kg
+    """
+    if state is None:
+        tree.topology = surgery.lock(tree.topology, joint, at)
+        return None
+    if at is not None:
+        raise ShapeError("the joint is locked at its position of the state, so at= cannot be given with a state")
+    return Lock(joint).happen(tree, state)
+
+
+@dataclass(frozen=True, eq=False)
+class Unlock(Scheduled[LockEvent]):
+    """A locked joint is freed, at a time or on a condition in :func:`simulate`; parameters as for :class:`Lock`."""
+
+    verb = "unlock"
+
+    joint: JointName
+
+    def enact(self, tree: Robot, state: State) -> LockEvent:
+        """All rates continue, and the joint starts at rest."""
+        tree.topology = surgery.unlock(tree.topology, self.joint)
+        at = tree.topology.carrying(self.joint)
+        return LockEvent(state=state.onto(tree)[0], link=at.link.name, joint=self.joint, impulse=np.zeros(at.joint.nv))
+
+
+@overload
+def unlock(tree: Robot, joint: str, state: None = None) -> None: ...
+@overload
+def unlock(tree: Robot, joint: str, state: State) -> LockEvent: ...
+def unlock(tree: Robot, joint: str, state: State | None = None) -> LockEvent | None:
+    """Free a locked joint; its coordinates return to their place in the order.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    state : State, optional
+        Of the tree just before. All rates continue, and the joint starts at rest where it was locked.
+
+    Returns
+    -------
+    LockEvent or None
+        With a state: the state just after; there is no impulse, and no energy is lost.
+
+    Raises
+    ------
+    UnknownNameError, TopologyError
+        If there is no such joint, or it is not locked.
+    StaleHandleError
+        If the state does not belong to the present tree.
+    """
+    if state is None:
+        tree.topology = surgery.unlock(tree.topology, joint)
+        return None
+    return Unlock(joint).happen(tree, state)

@@ -37,6 +37,7 @@ from screwdyn.mechanism.joint import (
 )
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.shape import Shape
+from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.contribution import Contribution, Padded, padded_sum
 from screwdyn.physics.joint_forces import Feedback
 from screwdyn.physics.state import State
@@ -44,7 +45,7 @@ from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.equations import SpringStop
 from screwdyn.simulation.recording import Energy, Recording
 from screwdyn.simulation.simulate import Run, simulate
-from screwdyn.tree import Handle, KinematicTree, read_change
+from screwdyn.tree import KinematicTree, read_change
 
 if TYPE_CHECKING:
     from screwdyn import io, robots, testing

@@ -20,7 +20,7 @@ from screwdyn.forms.numbers import define_methods, one_state
 from screwdyn.forms.point import Point
 from screwdyn.io.files import Files
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.structure import Body, Handle
+from screwdyn.mechanism.structure import Handle
 from screwdyn.mechanism.topology import with_loops
 from screwdyn.physics.model import Model
 from screwdyn.physics.state import State
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from screwdyn.forms.symbolic import Symbolic
     from screwdyn.views.film import Animation
     from screwdyn.views.web import Viewer
-
-__all__ = ["Body", "Handle", "KinematicTree", "read_change"]
 
 
 class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):

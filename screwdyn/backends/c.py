@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.core.errors import ScrewdynError
 
-__all__ = ["ascii_text", "identifier", "identifiers", "number", "statements"]
-
 # Identifiers, and comments in ASCII
 
 # Keywords of C99 and C++20, and macros that <math.h> or a compiler's GNU dialect defines.

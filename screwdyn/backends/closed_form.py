@@ -31,8 +31,6 @@ from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.expressions import without_rounding
 from screwdyn.physics.charts import ConfigurationSpace
 
-__all__ = ["Derivation", "Handover", "Intermediates", "computed", "member_names", "symbol"]
-
 Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
 Result = TypeVar("Result")
 # Matrices with more terms than this, counted before cancellation, are not shortened. The second number is for robots

@@ -158,5 +158,8 @@ class ScenarioError(_InputError):
     """All ``problems`` of the TOML file of a scenario at once, each with ``place``, ``message`` and ``hint``."""
 
 
-__all__ = [name for name, x in [*globals().items()] if isinstance(x, type) and issubclass(x, Warning | ScrewdynError)]
-__all__.remove("_InputError")
+__all__ = [
+    name
+    for name, x in [*globals().items()]
+    if name[0] != "_" and isinstance(x, type) and issubclass(x, Warning | ScrewdynError)
+]

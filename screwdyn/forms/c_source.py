@@ -28,8 +28,6 @@ from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.recursions.links import FRAMES
 from screwdyn.physics.table import ARMATURE, FIRST, MASS, OWN_MASS, OWN_ROWS, PARENT, TURN
 
-__all__ = ["c_library", "c_source", "listed", "quoted", "to_c_table"]
-
 # Arguments of the functions, in order.
 _ARGUMENTS = {
     "q": "positions, rad or m",

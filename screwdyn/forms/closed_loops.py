@@ -20,15 +20,6 @@ from screwdyn.physics.closure import Closure, weights
 from screwdyn.physics.model import Model
 from screwdyn.physics.recursions.loops import REDUNDANT
 
-__all__ = [
-    "ClosedLoops",
-    "ClosedNumbers",
-    "Reactions",
-    "Reduced",
-    "Wrenches",
-    "multipliers_of",
-]
-
 # Gap, m and rad, of loops that count as assembled.
 _CLOSED = 1e-10
 

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from screwdyn.backends.kernels.entry import Kernels, processors
 from screwdyn.backends.kernels.entry import method as in_c
 from screwdyn.backends.llvm import machine, program
-from screwdyn.backends.llvm.program import LARGEST_STEP, Function, StepKind, Stepper, TooLong
+from screwdyn.backends.llvm.program import LARGEST_STEP, Function, StepKind, Stepper
+from screwdyn.backends.tape.tape import TooLong
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import errors, expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, SingularAttachmentError, UnknownNameError
@@ -35,8 +36,6 @@ from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, SOLVING, WITH_LOOPS, Method, Quantity, TakesOut
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.physics.table import PLACE
-
-__all__ = ["AT_ONCE", "Compiled", "Rollout"]
 
 # Quantities that are compiled at once; the others are compiled after their first call.
 AT_ONCE = (

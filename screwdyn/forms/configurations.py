@@ -20,17 +20,6 @@ from screwdyn.physics.quantities import Frame
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.screws.screw_system import ScrewSystem
 
-__all__ = [
-    "Configurations",
-    "Key",
-    "Limits",
-    "Links",
-    "Partition",
-    "Side",
-    "screw_system",
-    "system_order",
-]
-
 
 class Partition(NamedTuple):
     """M, C and g in blocks of active (a) and passive (p) freedoms; a and p are their numbers.

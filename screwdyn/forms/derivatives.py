@@ -28,8 +28,6 @@ from screwdyn.physics.quantities import CATALOGUE, LARGEST, WITH_LOOPS, Method, 
 from screwdyn.physics.recursions.links import FRAMES, frame_code
 from screwdyn.physics.table import MASS, PARENT
 
-__all__ = ["Derivatives", "Linearization", "linearize"]
-
 Triple = tuple[Array, Array, Array]
 
 # Arguments of the functions: of the quantities, and of those that are not derivatives of a quantity.

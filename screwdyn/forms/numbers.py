@@ -29,8 +29,6 @@ from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
 from screwdyn.screws.screw import LENGTH_TOLERANCE
 
-__all__ = ["Dynamics", "Frame", "Numbers", "define_methods", "one_state", "require_resisted", "torques", "undetermined"]
-
 # Inertia that a joint feels, relative to what it carries, below whose negative a message does not call it rounding.
 _NEGATIVE = 1e-9
 # Of accelerations that open a loop and of forces that motors cannot give, relative to the largest term; of the

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from screwdyn.physics.model import Robot
 
-__all__ = ["Explanation", "Point"]
-
 
 class _Terms(NamedTuple):
     """What a link has at one state.

@@ -29,16 +29,6 @@ from screwdyn.physics.recursions.loops import orthonormal_rows
 from screwdyn.physics.reductions import moved_zeros
 from screwdyn.physics.table import COLUMNS, PLACE
 
-__all__ = [
-    "Request",
-    "independent_constraints",
-    "operation_count",
-    "operations_of",
-    "requested",
-    "results",
-    "symbols_of",
-]
-
 # Number of random configurations from which the loops are closed, and of those near a closed one; their distance.
 _RANDOM, _AWAY = 3, 0.3
 

@@ -21,8 +21,6 @@ from screwdyn.physics.model import Robot
 from screwdyn.physics.state import by_name
 from screwdyn.screws import screw
 
-__all__ = ["BALANCED", "equilibrium", "holding_torque", "inverse_kinematics", "stable_equilibrium"]
-
 Indices = npt.NDArray[np.intp]
 
 # Newton steps that close the loops of a configuration that a step or a search leaves.

@@ -24,8 +24,6 @@ from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Frame, Method, Quantity
 from screwdyn.physics.recursions.links import FRAMES, frame_code
 
-__all__ = ["Symbolic"]
-
 Matrix: TypeAlias = sympy.ImmutableDenseMatrix
 Form = TypeVar("Form")
 

@@ -14,8 +14,6 @@ from screwdyn.core.errors import InertiaError, ScrewdynWarning
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.screws.screw import as_pose, direction, pose, skew, unskew
 
-__all__ = ["Inertia", "failing_condition"]
-
 # Tolerance for rounding of the moments of a point, a rod or a lamina, relative to the sum of the moments.
 ROUNDING = 1e-9
 

@@ -14,8 +14,6 @@ from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike, spelled_out
 from screwdyn.screws.screw import as_pose
 
-__all__ = ["Kind", "Shape", "Shapes", "Use", "shapes_of"]
-
 Kind = Literal["box", "cylinder", "capsule", "sphere", "mesh"]
 Use = Literal["visual", "collision"]
 

@@ -23,8 +23,6 @@ from screwdyn.physics.recursions.loops import KEPT_ANYWAY, REDUNDANT
 from screwdyn.screws.screw import inverse
 from screwdyn.screws.screw_system import NEAREST, nearest_element, projection, whole_turns
 
-__all__ = ["SLIGHT", "TOLERANCE", "Closure", "Factors", "significant", "weights"]
-
 Indices = npt.NDArray[np.intp]
 
 # Gap, m and rad, and rate of a gap, m/s and rad/s, that counts as rounding of the numbers given.

@@ -18,8 +18,6 @@ from screwdyn.core.types import Array
 if TYPE_CHECKING:
     from screwdyn.physics.model import Model
 
-__all__ = ["SHARES", "Contribution", "Padded", "padded_sum", "share_of"]
-
 
 def _places(names: Sequence[str]) -> dict[str, int]:
     """The place of every name; ShapeError if one occurs twice."""

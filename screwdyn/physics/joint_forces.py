@@ -19,7 +19,6 @@ from screwdyn.screws.screw import Ad, ad, inverse
 if TYPE_CHECKING:
     from screwdyn.physics.model import Robot
 
-__all__ = ["SLIP", "STEPS", "Feedback", "JointForces", "runge_kutta_4", "semi_implicit_euler", "subtree_wrench"]
 
 # Rate in rad/s or m/s below which smoothed dry friction is nearly proportional to it.
 SLIP = 1e-3

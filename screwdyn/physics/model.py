@@ -34,8 +34,6 @@ from screwdyn.physics.reductions import unresisted
 from screwdyn.physics.table import COLUMNS, FIRST, MASS, PARENT, PLACE, SLIDE, TURN, path_of
 from screwdyn.screws import screw
 
-__all__ = ["POSITIONS", "Model", "Robot"]
-
 T = TypeVar("T")
 
 # Arguments with an entry for each position; all others have one for each freedom.

@@ -35,8 +35,6 @@ from screwdyn.physics.link_steps import (
 from screwdyn.physics.table import RENAMING
 from screwdyn.screws import screw
 
-__all__ = ["NOTHING", "Placement", "place", "squared"]
-
 NOTHING = (0.0,) * 10
 # Rounding of products of two or three entries of a rotation.
 _ROUNDING = 1e-15

@@ -24,7 +24,6 @@ from screwdyn.screws import screw
 if TYPE_CHECKING:
     from screwdyn.physics.model import Model
 
-__all__ = ["aligned_frames", "base_parameters", "moved_zeros", "unresisted"]
 
 # Rounding of a product of two rotations; of a difference, relative to its terms.
 _ROUNDING, _OF_A_DIFFERENCE = 1e-15, 4e-15

@@ -14,8 +14,6 @@ from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.model import Robot
 
-__all__ = ["State", "by_name", "check_current", "check_state", "no_coordinate"]
-
 
 class State:
     """Positions q and rates q̇ of a tree, by name.

@@ -21,22 +21,6 @@ from screwdyn.physics.model import Robot
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.state import State, by_name
 
-__all__ = [
-    "ENERGIES",
-    "Controller",
-    "Disturbance",
-    "EquationsOfMotion",
-    "Layout",
-    "SpringStop",
-    "Stop",
-    "Stops",
-    "Torque",
-    "Wrenches",
-    "check_stops",
-    "guarded",
-    "joints_of",
-]
-
 T = TypeVar("T")
 Torque = Callable[[float, State], ArrayLike | Mapping[str, ArrayLike]]
 Wrenches = Callable[[float, State], Mapping[str, ArrayLike]]

@@ -23,8 +23,6 @@ from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, Equ
 from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial
 from screwdyn.simulation.recording import Energy, Samples
 
-__all__ = ["HybridSimulation", "TreeMotion"]
-
 # Fraction of the time between samples that counts as rounding.
 ROUNDING = 1e-9
 # Nodes that determine the polynomial of one step of any integrator.

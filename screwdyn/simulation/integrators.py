@@ -16,7 +16,6 @@ from screwdyn.forms.configurations import Key, Limits
 if TYPE_CHECKING:
     from screwdyn.simulation.equations import EquationsOfMotion
 
-__all__ = ["METHODS", "OF_ONE_STEP", "Crossings", "Integrator", "Passages", "Polynomial", "RungeKutta8"]
 
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 # Those that are explicit, and may continue from another y after a step.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from screwdyn.changes.change import Happened
     from screwdyn.mechanism.joint import Joint
 
-__all__ = ["Energy", "Recording", "Samples"]
-
 
 # Version of the layout of files.
 LAYOUT = 2

@@ -37,7 +37,6 @@ from screwdyn.simulation.recording import Recording
 if TYPE_CHECKING:
     from screwdyn.views.film import Animation
 
-__all__ = ["Run", "simulate"]
 
 # Samples of a run, and calls of a controller, that fit in memory and time.
 MOST = 10_000_000

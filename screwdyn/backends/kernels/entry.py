@@ -43,7 +43,6 @@ if machine is in_python:
         stacklevel=2,
     )
 
-__all__ = ["Kernels", "address", "link_step", "machine", "method", "play", "processors", "refuse", "text_of"]
 
 Array = np.ndarray
 # The address of an array's first entry.

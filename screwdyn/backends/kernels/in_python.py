@@ -20,8 +20,6 @@ from screwdyn.physics.charts import COUPLING, GROUP, Charts
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.table import COLUMNS, PLACE
 
-__all__ = ["WRONG_INPUT", "address", "batch"]
-
 Array = np.ndarray
 # Status of a kernel for invalid input.
 WRONG_INPUT = -1

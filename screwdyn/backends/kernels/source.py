@@ -16,8 +16,6 @@ from screwdyn.physics.charts import COUPLING
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
 from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS, Workspace
 
-__all__ = ["COUPLED", "KERNELS", "PLACES", "STATE", "Context", "entry_of", "write_kernel"]
-
 # Begins the names of kernels for trees in which joints follow others.
 COUPLED = "coupled_"
 # All kernels by name; the step of one link knows nothing of other joints.

@@ -24,8 +24,6 @@ from screwdyn.backends.kernels.source import KERNELS, PLACES, STATE, entry_of
 from screwdyn.physics import charts, link_steps, placement, table
 from screwdyn.physics.quantities import Dimension
 
-__all__ = ["main", "text"]
-
 _OPERATORS: dict[type, tuple[str, int]] = {ast.Add: ("+", 4), ast.Sub: ("-", 4), ast.Mult: ("*", 5), ast.Div: ("/", 5)}
 _COMPARED: dict[type, str] = {
     ast.Lt: "<",

@@ -13,8 +13,6 @@ from typing import Any
 from screwdyn.backends.llvm.ir import PREFETCH, SELDOM, Code, near_sincos, number, tanh
 from screwdyn.backends.tape.tape import Node, Recorded, Tape
 
-__all__ = ["BATCH", "SINGLE", "STEPS", "Plan", "batch", "single", "steps"]
-
 SINGLE, BATCH, STEPS = "single", "batch", "steps"
 # Arrays with more zeros than this are sparse.
 _FEW = 100

@@ -9,8 +9,6 @@ import math
 import struct
 from typing import NamedTuple
 
-__all__ = ["DRIVER", "PREFETCH", "SELDOM", "SINCOS", "Code", "driver", "near_sincos", "number", "sincos", "tanh"]
-
 # Larger angles, in radians, are passed to the C library.
 RANGE = 2.0**30
 SINCOS = "sincos"

@@ -34,7 +34,6 @@ except ImportError as _error:
 else:
     llvm, _missing = binding, None
 
-__all__ = ["Loaded", "compiling", "host", "object_file", "processor", "require_compiler", "resume", "submit"]
 
 # The threads that compile, and the lock that prevents a fork of the process meanwhile
 

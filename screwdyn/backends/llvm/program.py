@@ -39,9 +39,6 @@ from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.reductions import aligned_frames
 from screwdyn.physics.table import MASS, PARENT, PLACE
 
-__all__ = ["LARGEST", "LARGEST_STEP", "MEMORY", "Compilation", "Function", "Kept", "Opened", "Program"]
-__all__ += ["StepKind", "Stepper", "TooLong", "frozen", "inertias", "kept", "planned", "programs_of"]
-
 Array = npt.NDArray[np.float64]
 Opened = npt.NDArray[np.bool_]
 # Functions with more operations are not compiled; compiling this many takes about 5 s.

@@ -11,8 +11,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["CountingTape", "Node", "Recorded", "Scalar", "Tape", "TooLong"]
-
 
 class Node(NamedTuple):
     """One operation: "input", "constant", "+", "-", "*", "/", "sin", "cos", "sqrt" or "tanh"."""

@@ -36,9 +36,6 @@ from screwdyn.physics.table import (
 )
 from screwdyn.screws.screw import LENGTH_TOLERANCE
 
-__all__ = ["Scalars", "Subject", "Undetermined", "computed", "constants", "dependent_rates", "derivatives", "inputs"]
-__all__ += ["loop_dynamics", "mass_matrix_dot", "open_inertias", "outputs", "record", "regressor", "scalars", "zeros"]
-
 Scalars = npt.NDArray[np.object_]
 
 

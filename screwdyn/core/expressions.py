@@ -22,6 +22,7 @@ LARGEST = 1e50
 # Expressions with more terms when expanded are not expanded; those with more operations are not searched for sums of
 # squares of sines and cosines: both would take seconds.
 _MANY_TERMS, _MANY_OPERATIONS = 150, 60
+_FLOAT64 = np.dtype(np.float64)  # found again by its identity
 
 
 def is_expression(value: object) -> bool:
@@ -61,7 +62,7 @@ def array(value: Any) -> Array:
 
     Raises TypeError or ValueError if an entry is neither, such as the string "1", or rows differ in length.
     """
-    if type(value) is np.ndarray and value.dtype == np.float64:
+    if type(value) is np.ndarray and value.dtype is _FLOAT64:
         return value.copy()
     given = _given(value)
     if given.dtype == object and possible() and any(map(is_expression, given.flat)):
@@ -189,7 +190,7 @@ def is_bounded(a: Array, largest: float = LARGEST) -> bool:
     Entries with symbols count as bounded.
     """
     entries = a.ravel().tolist()  # the arrays are small: half as long as by NumPy
-    if a.dtype == object:
+    if a.dtype.hasobject:
         entries = [x for x in entries if not is_expression(x)]
     return all([abs(x) <= largest for x in entries])
 

@@ -157,14 +157,14 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
     if not expressions.is_bounded(given):
         raise ShapeError(f"{what} has entries that are not finite, or beyond {expressions.LARGEST:g}: {given.tolist()}")
     if given.shape == (3,):
-        T = np.eye(4, dtype=object) if given.dtype == object else _IDENTITY.copy()
+        T = np.eye(4, dtype=object) if given.dtype.hasobject else _IDENTITY.copy()
         T[:3, 3] = given
         return T
     if given.shape != (4, 4):
         hint = "; for a rotation alone, use screw.pose(R, (0, 0, 0))" if given.shape == (3, 3) else ""
         raise ShapeError(f"{what} must be None, a 3-vector or a 4x4 matrix, got shape {given.shape}{hint}")
     R = given[:3, :3]
-    if given.dtype == object:
+    if given.dtype.hasobject:
         _check_known_entries(given, what)
         return given
     rows = given.tolist()  # numbers of Python: a third as long as by NumPy

@@ -57,17 +57,20 @@ def clear(A: Table) -> None:
             A[i, k] = 0.0
 
 
+def pose_in_base(table: Table, i: int, q: Table, work: Workspace) -> Pose:
+    """Pose in the base of the frame of row i, which begins its joint, from that of its parent's."""
+    # The home of the first row of a group joint, which carries no link, contains the joint's pose.
+    T, k = rows.row_pose(table, i, q, work) if rows.carries_link(work, i) else rows.home(table, i), work.parents[i]
+    return T if k < 0 else steps.compose(load(work.poses, k, Pose), T)
+
+
 def poses_in_base(table: Table, q: Table, work: Workspace) -> None:
     """Pose of every row's frame in the base."""
     for i in range(table.shape[0] - 1):
-        k = work.parents[i]
-        if not rows.begins_joint(work, i):
-            T = rows.in_next_frame(load(work.poses, i - 1, Pose))
+        if rows.begins_joint(work, i):
+            store(work.poses, i, pose_in_base(table, i, q, work))
         else:
-            # The home of the first row of a group joint, which carries no link, contains the joint's pose.
-            T = rows.row_pose(table, i, q, work) if rows.carries_link(work, i) else rows.home(table, i)
-            T = T if k < 0 else steps.compose(load(work.poses, k, Pose), T)
-        store(work.poses, i, T)
+            store(work.poses, i, rows.in_next_frame(load(work.poses, i - 1, Pose)))
 
 
 def screw_of_row(table: Table, i: int, work: Workspace) -> Twist:
@@ -97,8 +100,12 @@ def forward_kinematics(table: Table, q: Table, places: Table, work: Workspace, p
 
 
 def link_poses(table: Table, q: Table, places: Table, work: Workspace, poses: Table) -> None:
-    """Poses of all links in the base, four rows each."""
-    poses_in_base(table, q, work)
+    """Poses of all links in the base, four rows each; rows of a group joint that carry no link need none."""
+    for i in range(table.shape[0] - 1):
+        if rows.carries_link(work, i):
+            first = work.firsts[i]
+            T = pose_in_base(table, first, q, work)
+            store(work.poses, i, T if rows.axes_as_first(first, i) else rows.in_next_frame(rows.in_next_frame(T)))
     for l in range(places.shape[0]):
         link = load(places, l, Place)
         T = link.pose if link.row < 0 else steps.compose(load(work.poses, link.row, Pose), link.pose)

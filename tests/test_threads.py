@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import screwdyn as sd
-from screwdyn.mechanism import surgery
 from screwdyn.testing import random_inertia, random_pose
 
 SLOW = {"derivatives", "compiled", "source"}
@@ -51,8 +50,8 @@ def by_default(kind):
 
 def swap(tree, lock, unlock):
     """Lock one joint and unlock another in one change."""
-    topology = surgery.lock(tree.topology, lock)
-    tree.topology = surgery.unlock(topology, unlock) if unlock in tree.locked else topology
+    topology = tree.topology.lock(lock)
+    tree.topology = topology.unlock(unlock) if unlock in tree.locked else topology
 
 
 def as_bytes(value):

@@ -22,9 +22,7 @@ from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, To
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.search import stable_equilibrium
-from screwdyn.mechanism import surgery
-from screwdyn.mechanism.chart import pose_at
-from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.joint import Joint, pose_at
 from screwdyn.mechanism.link import FIXED
 from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, require_joint
@@ -169,7 +167,7 @@ class Grasp(Scheduled[GraspEvent]):
         if pose is not None:
             T = screw.inverse(hand) @ screw.as_pose(pose, f"the pose of {handle.name!r}")
             home, first = move.seated(new, T, self.at, start)
-            tree.topology = surgery.replace_joint(tree.topology, handle.name, new.joint, home)
+            tree.topology = tree.topology.replace_joint(handle.name, new.joint, home)
         else:
             home, first = new.home, move.started(new, None if hanging else start)
         if inner is not None:
@@ -197,7 +195,7 @@ class Grasp(Scheduled[GraspEvent]):
             raise ShapeError(
                 f"{root!r} stays where it is, so start must be positions of the new joint; got {self.start!r}"
             )
-        apart = surgery.separable(tree.topology, root)
+        apart = tree.topology.separable(root)
         before = partial(freed, tree.copy(), State.of(tree, state.q, state.qd), root, apart)
         moved = HandOver(root, self.to, joint=self.joint, at=self.at, start=self.start).enact(tree, state)
         handle = Handle(root, tree.topology.attachments[root].serial)

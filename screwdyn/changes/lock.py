@@ -11,7 +11,6 @@ from screwdyn.changes import law
 from screwdyn.changes.change import Change, JointName, Scheduled
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism import surgery
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 
@@ -53,7 +52,7 @@ class Lock(Scheduled[LockEvent]):
         positions = [before.positions.index(name) for name in at.joint.position_names(at.name)]
         own = [before.coordinates.index(name) for name in at.coordinates]
         stays_q[positions] = stays[own] = False
-        tree.topology = surgery.lock(tree.topology, self.joint, state.q[positions])
+        tree.topology = tree.topology.lock(self.joint, state.q[positions])
         q, qd = state.q[stays_q], state.qd[stays]
         jump = np.where(stays, 0.0, -state.qd)
         law.check_bodies(before.model, stays | (jump != 0))
@@ -116,7 +115,7 @@ def lock(tree: Robot, joint: str, state: State | None = None, *, at: ArrayLike |
        └─ link2 [locked revolute theta2] 1 kg
     """
     if state is None:
-        tree.topology = surgery.lock(tree.topology, joint, at)
+        tree.topology = tree.topology.lock(joint, at)
         return None
     if at is not None:
         raise ShapeError("the joint is locked at its position of the state, so at= cannot be given with a state")
@@ -133,7 +132,7 @@ class Unlock(Scheduled[LockEvent]):
 
     def enact(self, tree: Robot, state: State) -> LockEvent:
         """All rates continue, and the joint starts at rest."""
-        tree.topology = surgery.unlock(tree.topology, self.joint)
+        tree.topology = tree.topology.unlock(self.joint)
         at = tree.topology.carrying(self.joint)
         return LockEvent(state=state.onto(tree)[0], link=at.link.name, joint=self.joint, impulse=np.zeros(at.joint.nv))
 
@@ -165,6 +164,6 @@ def unlock(tree: Robot, joint: str, state: State | None = None) -> LockEvent | N
         If the state does not belong to the present tree.
     """
     if state is None:
-        tree.topology = surgery.unlock(tree.topology, joint)
+        tree.topology = tree.topology.unlock(joint)
         return None
     return Unlock(joint).happen(tree, state)

@@ -12,10 +12,8 @@ from screwdyn.changes import law
 from screwdyn.changes.change import ImpactEvent, LinkName, Pose, Scheduled
 from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism import surgery
-from screwdyn.mechanism.chart import checked_positions, pose_at
-from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Attachment, reversed_motion
+from screwdyn.mechanism.joint import Joint, checked_positions, pose_at
+from screwdyn.mechanism.link import FIXED, Attachment, reversed_motion
 from screwdyn.mechanism.structure import Handle, require_joint
 from screwdyn.mechanism.topology import Topology, check_no_rotor
 from screwdyn.physics.charts import positions_near, screws_at
@@ -53,17 +51,17 @@ class HandOver(Scheduled[ImpactEvent]):
         former = tree.topology.attachments[link]
         locked = former.locked if joint is None and former.unlocked.joint.nv < 6 else None
         if joint is None:
-            joint = surgery.kept_joint(former)
+            joint = kept_joint(former)
             if self.at is None and start is None:
                 start = locked.q if locked else [state[name] for name in joint.position_names(former.name)]
         require_joint(joint)
         require_independent(tree, joint, former)
         T, slip = _relative(tree, state, link, self.to)
-        topology = surgery.move(tree.topology, link, self.to, joint, np.eye(4))
+        topology = tree.topology.move(link, self.to, joint, np.eye(4))
         home, q = seated(topology.attachments[link], T, self.at, start)
-        topology = surgery.replace_joint(topology, link, joint, home)
+        topology = topology.replace_joint(link, joint, home)
         if locked:
-            topology, q = surgery.lock(topology, former.name, q), np.zeros(0)
+            topology, q = topology.lock(former.name, q), np.zeros(0)
         return _exchanged(tree, state, link, topology, q, slip)
 
     def restructure(self, tree: Robot) -> None:
@@ -145,11 +143,11 @@ def move(
     tree.resolve(to)
     former = tree.topology.attachments[root]
     locked = former.locked if joint is None and former.unlocked.joint.nv < 6 else None
-    joint = surgery.kept_joint(former) if joint is None else joint
+    joint = kept_joint(former) if joint is None else joint
     require_joint(joint)
     home = screw.as_pose(at, f"the pose of {root!r} on {to!r}")
-    topology = surgery.move(tree.topology, root, to, joint, home)
-    tree.topology = surgery.lock(topology, former.name, locked.q) if locked else topology
+    topology = tree.topology.move(root, to, joint, home)
+    tree.topology = topology.lock(former.name, locked.q) if locked else topology
     return None
 
 
@@ -175,7 +173,7 @@ class ReplaceJoint(Scheduled[ImpactEvent]):
         own = [state.coordinates.index(name) for name in at.coordinates]
         slip = tree.jacobian(link, state.q, "body")[:, own] @ state.qd[own]
         q = np.array([state[name] for name in at.joint.position_names(at.name)])
-        topology = surgery.replace_joint(tree.topology, link, self.joint, at.home @ pose_at(at.joint, q))
+        topology = tree.topology.replace_joint(link, self.joint, at.home @ pose_at(at.joint, q))
         return _exchanged(tree, state, link, topology, np.array(self.joint.neutral), slip)
 
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
@@ -218,7 +216,7 @@ def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State | 
     """
     require_joint(joint)
     if state is None:
-        tree.topology = surgery.replace_joint(tree.topology, tree.resolve(link), joint)
+        tree.topology = tree.topology.replace_joint(tree.resolve(link), joint)
         return None
     return ReplaceJoint(link, joint).happen(tree, state)
 
@@ -283,6 +281,12 @@ def started(new: Attachment, start: Start | None) -> Array:
             raise UnknownNameError.of(unknown[0], names, "position of the new joint")
         start = [start.get(name, x) for name, x in zip(names, joint.neutral, strict=True)]
     return checked_positions(new.name, joint, start)
+
+
+def kept_joint(at: Attachment) -> Joint:
+    """The joint of a link that is moved without another one: its own, but a fixed one for a link that moves freely."""
+    joint = at.unlocked.joint
+    return joint if joint.nv < 6 else FIXED
 
 
 def joint_of(link: str | Handle, joint: Joint | None) -> dict[str, Joint]:

@@ -12,7 +12,6 @@ from screwdyn.changes import law, move
 from screwdyn.changes.change import Change, Scheduled
 from screwdyn.changes.grasp import FreeBody, freed
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
-from screwdyn.mechanism import surgery
 from screwdyn.mechanism.link import Loop
 from screwdyn.mechanism.structure import Handle
 from screwdyn.mechanism.topology import bridging
@@ -62,7 +61,7 @@ class Release(Scheduled[ReleaseEvent]):
         root = tree.resolve(self.what)
         bridges = [] if self.into_world else bridging(tree.topology, root)
         at, left = tree.topology.attachments[root], law.motor_energy(tree, state.q, state.qd, root)
-        apart = surgery.separable(tree.topology, root) if self.into_world or bridges else tree.topology
+        apart = tree.topology.separable(root) if self.into_world or bridges else tree.topology
         released = partial(freed, tree.copy(), State.of(tree, state.q, state.qd), root, apart)
         if self.into_world:
             move.require_unfollowed(tree, at)
@@ -71,7 +70,7 @@ class Release(Scheduled[ReleaseEvent]):
                 world.impulse_response(world.model.configurations.neutral, np.zeros(world.nv))
             except SingularAttachmentError as error:  # of the joint that it will have
                 raise SingularAttachmentError(str(error).replace(f"{world.base}[", f"{root}[")) from None
-            flying = surgery.move(tree.topology, root, tree.base, law.flight(), np.eye(4))
+            flying = tree.topology.move(root, tree.base, law.flight(), np.eye(4))
             after = move.rehung(tree, state, root, root, flying)
         elif bridges:
             move.require_independent(tree, bridges[0].joint, at)
@@ -95,7 +94,7 @@ class Release(Scheduled[ReleaseEvent]):
         if self.into_world:
             self.happen(tree, State(tree))
         elif bridges := bridging(tree.topology, root):
-            tree.topology = surgery.grafted(tree.topology, root, _carrying(tree, root, bridges[0]))
+            tree.topology = tree.topology.grafted(root, _carrying(tree, root, bridges[0]))
         else:
             tree.detach(root)
 
@@ -155,6 +154,6 @@ def _grafted(tree: Robot, state: State, root: str, loop: Loop) -> State:
     """Hang a link and all links beyond it on a loop instead of on its joint; the state of the changed tree."""
     Closure(tree, tree.model).check_moving(state.q, state.qd)
     loop = _carrying(tree, root, loop)
-    after = move.rehung(tree, state, root, loop.link, surgery.grafted(tree.topology, root, loop))
+    after = move.rehung(tree, state, root, loop.link, tree.topology.grafted(root, loop))
     tree.forward_dynamics(after.q, after.qd, np.zeros(tree.nv))  # raises an error for a joint that feels no inertia
     return after

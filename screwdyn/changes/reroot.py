@@ -8,7 +8,6 @@ from typing import overload
 from screwdyn.changes.change import Change, Scheduled
 from screwdyn.changes.move import rehung
 from screwdyn.core.errors import JointError, TopologyError
-from screwdyn.mechanism import surgery
 from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
@@ -29,7 +28,7 @@ class Reroot(Scheduled[Change]):
         """All links keep their poses and twists, so nothing is lost."""
         link = tree.resolve(self.link)
         root, name = _floating(tree, link)
-        after = rehung(tree, state, root, link, surgery.reroot(tree.topology, root, link))
+        after = rehung(tree, state, root, link, tree.topology.reroot(root, link))
         # Of the two quaternions of the orientation, that on the same side as before: the way back ends where it began.
         if after[f"{name}[w]"] * state[f"{name}[w]"] < 0:
             first = after.positions.index(f"{name}[x]")
@@ -93,7 +92,7 @@ def reroot(tree: Robot, link: Handle | str, state: State | None = None) -> Chang
     if state is not None:
         return Reroot(link).happen(tree, state)
     name = tree.resolve(link)
-    tree.topology = surgery.reroot(tree.topology, _floating(tree, name)[0], name)
+    tree.topology = tree.topology.reroot(_floating(tree, name)[0], name)
     return None
 
 

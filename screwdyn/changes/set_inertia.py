@@ -9,7 +9,6 @@ import numpy as np
 
 from screwdyn.changes.change import Change, Scheduled
 from screwdyn.core import expressions
-from screwdyn.mechanism import surgery
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.model import Robot
@@ -32,7 +31,7 @@ class SetInertia(Scheduled[Change]):
         """All rates continue: what is added or removed moves with the link."""
         link = tree.resolve(self.link)
         V, former = tree.link_twist(link, state.q, state.qd, "body"), tree.link(link).inertia
-        tree.topology = surgery.set_inertia(tree.topology, link, self.inertia)
+        tree.topology = tree.topology.set_inertia(link, self.inertia)
         brought, what = 0.0, f"the inertia of {link!r}"
         with np.errstate(over="ignore", invalid="ignore"):
             for body, half in ((self.inertia, 0.5), (former, -0.5)):
@@ -69,6 +68,6 @@ def set_inertia(tree: Robot, link: Handle | str, inertia: Inertia | None, state:
         With a state: if it does not belong to the present tree, or ``inertia`` has symbols.
     """
     if state is None:
-        tree.topology = surgery.set_inertia(tree.topology, tree.resolve(link), inertia)
+        tree.topology = tree.topology.set_inertia(tree.resolve(link), inertia)
         return None
     return SetInertia(link, inertia).happen(tree, state)

@@ -21,8 +21,7 @@ from screwdyn.backends.kernels.entry import link_step
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.chart import checked_positions
-from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.joint import Joint, checked_positions
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.structure import Body, Handle, Mechanism
 from screwdyn.mechanism.topology import Topology

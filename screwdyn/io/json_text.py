@@ -22,9 +22,9 @@ from screwdyn.core.errors import JSONError
 from screwdyn.core.types import is_name
 from screwdyn.io import document
 from screwdyn.io.document import Entry, PlacedProblem, listed
-from screwdyn.mechanism.chart import Chart, checked_positions
+from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, Mimic, Rotor
+from screwdyn.mechanism.joint import Joint, Mimic, Rotor, checked_positions
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
 from screwdyn.mechanism.shape import Kind, Shape, Use
 from screwdyn.mechanism.topology import Topology, check_rotors, with_loops

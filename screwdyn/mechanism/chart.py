@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ShapeError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array
 from screwdyn.screws import screw
 from screwdyn.screws.screw import LENGTH_TOLERANCE, cross, motion_of, pose_of, rotation_of
-
-if TYPE_CHECKING:
-    from screwdyn.mechanism.joint import Joint
-
-__all__ = ["Chart", "check_lengths", "checked_positions", "normalized", "pose_at"]
 
 _ABOUT_Z = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
@@ -171,47 +165,3 @@ def check_lengths(what: str, names: Sequence[str], quaternions: Array) -> None:
 def normalized(quaternions: Array) -> Array:
     """Quaternions (…, 4) scaled to length 1."""
     return np.asarray(quaternions / np.sqrt(np.sum(quaternions * quaternions, axis=-1, keepdims=True)))
-
-
-def checked_positions(name: str, joint: Joint, q: ArrayLike) -> Array:
-    """Positions of one joint as a new array, (nq,), or ShapeError; a number will do for a single position."""
-    what = f"the position of joint {name!r}"
-    try:
-        positions = np.array(expressions.real(q), ndmin=1)
-    except (TypeError, ValueError, OverflowError):
-        raise ShapeError(f"{what} must be numbers; got {q!r}") from None
-    if positions.shape != (joint.nq,) or not expressions.is_finite(positions):
-        entries = ", ".join(joint.position_names(name))
-        raise ShapeError(f"{what} must be a finite number for each of: {entries}; got {q!r}")
-    if joint.chart is not None and joint.chart.orientation == 4:
-        x, y, z, w, *_ = positions.tolist()
-        length = math.sqrt(x * x + y * y + z * z + w * w)
-        if not abs(length - 1) < LENGTH_TOLERANCE:
-            check_lengths(what, [name], positions[None, :4])
-        positions[:4] /= length
-    return positions
-
-
-def pose_at(joint: Joint, q: Array) -> Array:
-    """The pose of the link relative to its home at positions q (nq,): g(q), (4, 4) (docs/mathematics.md §7)."""
-    if (*q.tolist(),) == joint.neutral:
-        return np.eye(4)
-    if joint.chart is not None:
-        return joint.chart.pose(q)
-    moved = [_displacement(S, x) for S, x in zip(joint.screws.T.tolist(), q.tolist(), strict=True)]
-    return functools.reduce(np.matmul, moved)
-
-
-def _displacement(S: Sequence[Any], q: float) -> Array:
-    """exp(Ŝ q) of a unit screw [w; v]: p = q v + (1 − cos q) w×v + (q − sin q) w×(w×v); see ``screw.screw_motion``."""
-    (x, y, z, a, b, c), sine, half = S, math.sin(q), math.sin(0.5 * q)
-    k, lag = 2.0 * half * half, q - sine
-    d, e, f = y * c - z * b, z * a - x * c, x * b - y * a
-    px, py, pz = lag * (y * f - z * e), lag * (z * d - x * f), lag * (x * e - y * d)
-    T = [
-        [1.0 - k * (y * y + z * z), k * x * y - sine * z, k * x * z + sine * y, q * a + k * d + px],
-        [k * x * y + sine * z, 1.0 - k * (x * x + z * z), k * y * z - sine * x, q * b + k * e + py],
-        [k * x * z - sine * y, k * y * z + sine * x, 1.0 - k * (x * x + y * y), q * c + k * f + pz],
-        [0.0, 0.0, 0.0, 1.0],
-    ]
-    return expressions.array(T) if expressions.possible() else np.array(T)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 import itertools
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import InertiaError, JointError, TopologyError
+from screwdyn.core.errors import InertiaError, JointError, ShapeError, TopologyError
 from screwdyn.core.types import NAME, Array, cached_property, is_name
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, Mimic, fixed
+from screwdyn.mechanism.joint import Joint, Mimic, fixed, pose_at
 from screwdyn.mechanism.shape import Shape, shapes_of
 from screwdyn.screws import screw
 from screwdyn.screws.screw import Ad, inverse
@@ -143,6 +143,15 @@ class Attachment:
     def by(self, joint: Joint, home: Array, locked: Locked | None = None) -> Attachment:
         """The same attachment by another joint or from another home pose, which may be those of a locked joint."""
         return Attachment(self.link, self.parent, joint, home, self.serial, locked)
+
+    def locked_at(self, q: Array | None) -> Attachment:
+        """The same attachment, its joint fixed at some positions, or in its neutral ones, whatever symbols it has."""
+        positions = self.joint.neutral if q is None else tuple(q.tolist())
+        home = self.home if q is None else self.home @ pose_at(self.joint, q)
+        if not expressions.is_bounded(home[:3, 3]):
+            where = listed_numbers(positions)
+            raise ShapeError(f"joint {self.name!r} at {where} would move its link too far; lock it nearer")
+        return self.by(fixed(self.joint.name), home, Locked(self.joint, self.home, positions))
 
     @property
     def follows(self) -> bool:
@@ -333,3 +342,8 @@ class Loop:
         """A new loop with values substituted for symbols."""
         home = screw.as_pose(expressions.substituted(self.home, values), f"the pose of loop {self.name!r}")
         return replace(self, joint=self.joint.subs(values), home=home, serial=new_serial())
+
+
+def listed_numbers(q: Iterable[float]) -> str:
+    """Numbers for a message."""
+    return ", ".join(f"{x:.4g}" for x in q)

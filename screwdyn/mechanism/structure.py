@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from screwdyn.core import expressions
 from screwdyn.core.errors import StaleHandleError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism import surgery
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
@@ -451,7 +450,7 @@ class Mechanism:
         UnknownNameError, StaleHandleError or ShapeError if there is no such link, the handle is stale, or ``shapes``
         are something else.
         """
-        self._become(surgery.set_shapes(self._topology, self.resolve(what), shapes))
+        self._become(self._topology.set_shapes(self.resolve(what), shapes))
 
     def resolve(self, what: Handle | str) -> str:
         """The name of the link of a handle, or a name that has been checked.

@@ -1,4 +1,4 @@
-"""The structure of a tree as one frozen value: links, joints, names and gravity, without physics and state."""
+"""The structure of a tree as one frozen value, without physics and state, and its surgery, which makes other values."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import NAME, Array, ArrayLike, Entries, cached_property, growing, is_name
-from screwdyn.mechanism.joint import Joint, Mimic
-from screwdyn.mechanism.link import ROTOR_ENDINGS, Attachment, Link, Loop
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint, Mimic, checked_positions
+from screwdyn.mechanism.link import ROTOR_ENDINGS, Attachment, Link, Loop, listed_numbers, rerooted
+from screwdyn.mechanism.shape import Shapes, shapes_of
+from screwdyn.screws import screw
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -306,6 +309,158 @@ class Topology(_Found):
     def with_gravity(self, gravity: ArrayLike) -> Topology:
         """The structure with another acceleration of gravity; ShapeError if it is not three finite numbers."""
         return replace(self, gravity=_field(gravity), revision=self.revision + 1)
+
+    # Changes of links and joints
+
+    def lock(self, joint: str, q: ArrayLike | None = None) -> Topology:
+        """The structure with a joint, and those that follow it, fixed at some positions, neutral by default.
+
+        Raises UnknownNameError, TopologyError or ShapeError if there is no such joint, it is fixed or locked already,
+        or ``q`` are no positions of it.
+        """
+        at = self.carrying(joint)
+        if at.locked is not None:
+            raise TopologyError(f"joint {joint!r} is locked already, at {listed_numbers(at.locked.q)}; unlock it first")
+        if at.joint.mimic is not None:
+            raise TopologyError(f"joint {joint!r} follows {at.joint.mimic.joint!r}; lock that one, and both are locked")
+        if not at.joint.nv:
+            raise TopologyError(f"joint {joint!r} is fixed, so there is nothing to lock")
+        positions = None if q is None else checked_positions(joint, at.joint, q)
+        places = [(at, positions)]
+        for other, ratio, offset in self.followers_of(joint):
+            x = expressions.array([ratio * (0.0 if positions is None else positions[0]) + offset])
+            places.append((other, expressions.floats(x, "the coupling of joints")))
+        return self.with_attachments(*(at.locked_at(x) for at, x in places))
+
+    def unlock(self, joint: str) -> Topology:
+        """The structure with a locked joint, and those that follow it, as before; coordinates return to their places.
+
+        Raises UnknownNameError or TopologyError if there is no such joint, it is not locked, or it was locked with
+        another one that it follows.
+        """
+        at = self.carrying(joint)
+        if at.locked is None:
+            others = [name for name, link in self.carried.items() if self.attachments[link].locked]
+            raise TopologyError(f"joint {joint!r} is not locked; locked joints: {', '.join(others) or 'none'}")
+        mimic = at.locked.joint.mimic
+        if mimic is not None:
+            raise TopologyError(f"joint {joint!r} follows {mimic.joint!r}; unlock that one, and both are unlocked")
+        free = replace(self, attachments={link: other.unlocked for link, other in self.attachments.items()})
+        return self.with_attachments(at.unlocked, *(other for other, _, _ in free.followers_of(joint)))
+
+    def move(self, root: str, to: str, joint: Joint, home: Array, by: str | None = None) -> Topology:
+        """The structure with a link and all links beyond it on another parent; they come last, with the joint's rotor.
+
+        A lock of the former joint ends. The new joint carries the link, or ``by``, which is one of the links beyond it:
+        the joints between the two are then reversed. Raises JointError if one of these cannot be; TopologyError if one
+        of them carries a rotor, the link is the base or a rotor, ``to`` is the link or beyond it, the name of the joint
+        is taken, the rotor of the former joint carries other links, or joints that follow it are locked with it;
+        UnknownNameError if there is no link that carries the new rotor.
+        """
+        remaining, removed = self._vacated(root).detach(root)
+        if to not in remaining.attachments:
+            where = "the same link" if to == root else "beyond it"
+            raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is {where}; name a link of the rest")
+        first, *beyond = removed if by is None else self._turned(removed, by)
+        moved = replace(first, parent=to, joint=joint, home=home, locked=None)
+        for other in beyond:
+            if other.name == moved.name:
+                raise TopologyError(
+                    f"the new joint of {root!r} would be named {other.name!r}, as that of {other.link.name!r} beyond "
+                    f"it; move it by a joint of another name: tree.move({root!r}, …, joint=…(name=…))"
+                )
+        changed = remaining.attach([moved, *beyond, *moved.rotor])
+        return replace(changed, revision=self.revision + 1, loops=self.loops)
+
+    def replace_joint(self, link: str, joint: Joint, home: Array | None = None) -> Topology:
+        """The structure with another joint of a link, which has the same place in the order; its rotor comes last.
+
+        A joint without a name takes the name of the former one. The home pose stays the same if none is given.
+        A lock of the former joint ends. Errors as for :meth:`move`.
+        """
+        at = self.attachments[link]
+        if at.parent is None:
+            raise TopologyError(f"{link!r} is the base, which has no joint; name a link that was attached")
+        new = at.by(joint.named(joint.name or at.joint.name), at.unlocked.home if home is None else screw.as_pose(home))
+        vacated = self._vacated(link)
+        others, carried = vacated.attachments.copy(), vacated.carried.copy()
+        del others[link], carried[at.name]
+        self.check_names(new, others, carried, "give the joint another name")
+        changed = vacated.with_attachments(new)
+        return replace(changed.attach(new.rotor), revision=changed.revision) if new.rotor else changed
+
+    def grafted(self, root: str, loop: Loop) -> Topology:
+        """The structure in which a link and all links beyond it hang on one of the loops that bridge its joint.
+
+        The joint of the loop, whose ``link`` is at or beyond the root, becomes a passive joint of the tree with the
+        name of the loop; that of the link is removed. Errors as for :meth:`move`.
+        """
+        joint = replace(loop.joint, name=loop.name, passive=loop.joint.nv > 0)
+        return without_loop(self, loop.name).move(root, loop.to, joint, loop.home, loop.link)
+
+    def reroot(self, root: str, link: str) -> Topology:
+        """The structure in which the joint of a root carries a link beyond it instead; the joints between are reversed.
+
+        The subtree keeps its places in the order: there, the links between come first, outward from the new root, and
+        all others follow as before. Raises JointError if a joint cannot be reversed, TopologyError for that of a rotor.
+        """
+        former, inside = self.attachments[root], self.subtree(root)
+        first, *beyond = self._turned([self.attachments[name] for name in inside], link)
+        joint = former.joint.named(former.name)
+        first = replace(first, parent=former.parent, joint=joint, home=former.home, locked=None)
+        turned = dict(zip(inside, (first, *beyond), strict=True))
+        placed = [turned.get(name, at) for name, at in self.attachments.items()]
+        carried = {at.name: at.link.name for at in placed[1:]}
+        return replace(self, attachments={at.link.name: at for at in placed}, carried=carried).with_attachments()
+
+    def set_inertia(self, link: str, inertia: Inertia | None) -> Topology:
+        """The structure with another inertia of a link; InertiaError if it is none, TopologyError for a rotor."""
+        check_no_rotor(self, link)
+        at = self.attachments[link]
+        return self.with_attachments(replace(at, link=replace(at.link, inertia=inertia)))
+
+    def set_shapes(self, link: str, shapes: Shapes) -> Topology:
+        """The structure with other shapes of a link; ShapeError if they are none."""
+        at = self.attachments[link]
+        return self.with_attachments(replace(at, link=replace(at.link, shapes=shapes_of(shapes))))
+
+    def separable(self, root: str) -> Topology:
+        """The structure in which nothing beyond a link and nothing of the rest follow each other.
+
+        Joints that do are independent, and those that drive a rotor on the other side have none.
+        """
+        if not self.followers:
+            return self
+        inside = {*self.subtree(root)} - {root}
+        own, changed = {self.attachments[link].name for link in inside}, []
+        for link, at in self.attachments.items():
+            joint, within = at.unlocked.joint, link in inside
+            follows = joint.mimic is not None and (joint.mimic.joint in own) != within
+            drives = any((part.link.name in inside) != within for part in at.unlocked.rotor)
+            if link != root and (follows or drives):
+                mimic, rotor = None if follows else at.joint.mimic, None if drives else at.joint.rotor
+                changed.append(replace(at, joint=replace(at.joint, mimic=mimic, rotor=rotor), locked=None))
+        return self.with_attachments(*changed)
+
+    def _turned(self, attachments: list[Attachment], link: str) -> list[Attachment]:
+        """The attachments of a subtree with one of its links as the root; TopologyError also if a rotor is between."""
+        at = self.attachments[link]
+        while at.link.name != attachments[0].link.name:
+            check_no_rotor(self, at.link.name)
+            at = self.attachments[at.parent or self.base]
+        return rerooted(attachments, link)
+
+    def _vacated(self, link: str) -> Topology:
+        """The structure without the rotor of a link's joint; TopologyError also if joints are locked with it."""
+        vacated, at = without_rotor(self, link), self.attachments[link]
+        if at.locked is not None:
+            for other in vacated.attachments.values():
+                mimic = other.unlocked.joint.mimic
+                if mimic is not None and mimic.joint == at.name:
+                    raise TopologyError(
+                        f"joint {at.name!r} is locked together with {other.name!r}, which follows it; unlock it first"
+                    )
+        return vacated
 
     @cached_property
     def graph(self) -> nx.DiGraph:

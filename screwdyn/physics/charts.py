@@ -22,8 +22,8 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
-from screwdyn.mechanism.chart import Chart, check_lengths, normalized, pose_at
-from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.chart import Chart, check_lengths, normalized
+from screwdyn.mechanism.joint import Joint, pose_at
 from screwdyn.mechanism.topology import leaders
 from screwdyn.screws.screw import (
     LENGTH_TOLERANCE,

@@ -127,10 +127,7 @@ class Scheduled(ABC, Generic[Outcome]):
         value = self.when(t, state) if self.when else None
         if isinstance(value, bool | np.bool_):
             return 1.0 if value else -1.0
-        try:
-            level = math.nan if value is None else float(value)
-        except (TypeError, ValueError):
-            level = math.nan
+        level = float(expressions.read_or_nan(value, float))
         if not math.isfinite(level):
             raise ScrewdynError(
                 f"when= of a {type(self).__name__} must return a finite number, True or False; "
@@ -162,10 +159,7 @@ def _written(value: Any, what: str) -> Any:
         return {x.name: _written(getattr(value, x.name), f"{x.name} of {what}") for x in fields(value)}
     if isinstance(value, list | tuple) and any(isinstance(x, Shape) for x in value):
         return [_written(x, what) for x in value]
-    try:
-        numbers = expressions.floats(value, what)
-    except (TypeError, ValueError):
-        numbers = np.array(np.nan)
+    numbers: Array = expressions.read_or_nan(value, expressions.floats)
     if not np.isfinite(numbers).all():
         raise JSONError(f"{what} must be finite numbers to be written; got {value!r}")
     return numbers.tolist()

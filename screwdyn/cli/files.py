@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from screwdyn import robots
-from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.errors import ScrewdynError, file_errors
 from screwdyn.io.document import Entry
 from screwdyn.tree import KinematicTree
 
@@ -26,10 +26,8 @@ _RECORD = ".screwdyn-outputs.json"
 
 def require_readable(path: Path) -> None:
     """Raise ScrewdynError unless a path is that of a file that can be read."""
-    try:
+    with file_errors(f"read the file {str(path)!r}"):
         path.open("rb").close()
-    except OSError as error:
-        raise ScrewdynError(f"cannot read the file {str(path)!r}: {error.strerror}") from None
 
 
 def read_robot(path: Path, floating_base: bool = False, xacro: bool | None = None) -> KinematicTree:
@@ -90,10 +88,8 @@ def output_paths(names: Mapping[str, str], folder: Path, overwrite: bool) -> dic
         if inside := [str(other) for other in found.values() if path in other.parents]:
             raise ScrewdynError(f"the output '{path}' would also be the folder of {inside[0]!r}; rename one of them")
     for path in found.values():
-        try:
+        with file_errors(f"make the folder {str(path.parent)!r}"):
             path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ScrewdynError(f"cannot make the folder {str(path.parent)!r}: {error.strerror}") from None
     return found
 
 

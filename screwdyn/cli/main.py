@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from screwdyn.cli.files import WRITERS, read_robot, require_readable
-from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError
+from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError, file_errors
+from screwdyn.core.types import aligned
 from screwdyn.io.urdf import check_urdf
 
 
@@ -189,10 +190,8 @@ def _convert(given: argparse.Namespace) -> None:
         *others, last = WRITERS
         raise ScrewdynError(f"cannot write {str(target)!r}: its suffix must be {', '.join(others)} or {last}")
     text = write(tree, source.stem)
-    try:
+    with file_errors(f"write the file {str(target)!r}"):
         target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ScrewdynError(f"cannot write the file {str(target)!r}: {error.strerror}") from None
 
 
 def _view(given: argparse.Namespace) -> None:
@@ -240,9 +239,7 @@ def _info(given: argparse.Namespace) -> None:
     for table in (rows, several):
         if len(table) > 1:
             print()
-            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-            for row in table:
-                print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+            print(*aligned(table), sep="\n")
 
 
 def _explain(given: argparse.Namespace) -> None:

@@ -4,7 +4,8 @@ Each message states what was given, what was expected (with names, not indices),
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from reprlib import repr as cut_repr
 from typing import Any
@@ -156,6 +157,15 @@ class ModelError(_InputError):
 
 class ScenarioError(_InputError):
     """All ``problems`` of the TOML file of a scenario at once, each with ``place``, ``message`` and ``hint``."""
+
+
+@contextmanager
+def file_errors(what: str) -> Iterator[None]:
+    """Raise an OSError of the block as a ScrewdynError, such as "cannot read 'arm.urdf': Permission denied"."""
+    try:
+        yield
+    except OSError as error:
+        raise ScrewdynError(f"cannot {what}: {error.strerror or error}") from None
 
 
 __all__ = [

@@ -184,6 +184,22 @@ def without_rounding(sums: Sequence[Any]) -> list[Any]:
     return [Add(*some) if len(some) < len(all_) else x for x, some, all_ in zip(sums, kept, terms, strict=True)]
 
 
+def read(value: Any, what: str, must: str = "be numbers", error: type[Exception] = ShapeError, by: Any = array) -> Any:
+    """What a function makes of a value, by default :func:`array`; an error that names the value if that raises one."""
+    try:
+        return by(value)
+    except (TypeError, ValueError) as wrong:
+        raise error(f"{what} must {must}; got {value!r}") from wrong
+
+
+def read_or_nan(value: Any, by: Any = real) -> Any:
+    """The same, but NaN instead of an error, for callers that also refuse numbers that are not finite."""
+    try:
+        return by(value)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+
+
 def is_bounded(a: Array, largest: float = LARGEST) -> bool:
     """Whether no entry is infinite, NaN or larger than 1e50, so that products of a few of them do not overflow.
 
@@ -265,10 +281,7 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
             raise UnknownNameError.of(key, known, "symbol")
         if not isinstance(key, str) and not getattr(key, "is_Symbol", False):
             raise ShapeError(f"values are given by symbols or their names; got {key!r}")
-        try:
-            number(value)
-        except (TypeError, ValueError):
-            raise ShapeError(f"the value of {key} must be a number or an expression; got {value!r}") from None
+        read(value, f"the value of {key}", "be a number or an expression", by=number)
         if value != value:
             raise ShapeError(f"the value of {key} is not a number; got {value!r}")
     if not symbols:

@@ -39,6 +39,13 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """The lines of a table of texts, whose columns are flush left, or flush right if their indices are given."""
+    columns = enumerate(zip(*rows, strict=True))
+    formats = [f"{'>' if k in right else '<'}{max(map(len, column))}" for k, column in columns]
+    return ["  ".join(map(format, row, formats)).rstrip() for row in rows]
+
+
 class Text(str):
     """A text of several lines, whose representation is the text itself."""
 

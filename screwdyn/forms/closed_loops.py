@@ -282,10 +282,7 @@ def multipliers_of(model: Model, squeeze: Wrenches) -> Array:
 def _transmitted(loop: Loop, wrench: ArrayLike) -> Array:
     """λ of the wrench of one loop."""
     N = expressions.floats(loop.wrenches, f"loop {loop.name!r}")
-    try:
-        F = np.asarray(wrench, dtype=np.float64)
-    except (TypeError, ValueError):
-        F = np.empty(0)
+    F: Array = expressions.read_or_nan(wrench)
     if F.shape != (6,) or not np.isfinite(F).all():
         raise ShapeError(f"the wrench in loop {loop.name!r} must be six finite numbers [n; f]; got {wrench!r}")
     multipliers = np.linalg.lstsq(N, F, rcond=None)[0]

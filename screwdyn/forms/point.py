@@ -20,7 +20,7 @@ import numpy as np
 from screwdyn.backends.kernels.entry import link_step
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, aligned
 from screwdyn.mechanism.joint import Joint, checked_positions
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.structure import Body, Handle, Mechanism
@@ -288,11 +288,8 @@ def _given(what: str, value: ArrayLike | None, default: list[float]) -> Array:
     """Positions or rates of new links, or those by default."""
     if value is None:
         return np.array(default, dtype=float)
-    try:
-        x = np.atleast_1d(np.array(expressions.real(value)))
-    except (TypeError, ValueError):
-        x = None
-    if x is None or x.shape != (len(default),) or not np.isfinite(x).all():
+    x = np.array(expressions.read_or_nan(value), ndmin=1)
+    if x.shape != (len(default),) or not np.isfinite(x).all():
         raise ShapeError(f"{what} of the new links must be {len(default)} finite numbers; got {value!r}")
     return x
 
@@ -402,7 +399,8 @@ class Explanation:
         if others := [name for name in self.coordinates if name not in names]:
             shown = others if len(others) <= 8 else [*others[:7], f"and {len(others) - 7} more"]
             reach += f" Its rows and columns of {', '.join(shown)} are zero."
-        lines += [reach, "Each quantity of the link beside the padded sum ‡ over all links:", "", *_table(rows)]
+        table = aligned(rows, right=range(1, len(rows[0]) - 1))
+        lines += [reach, "Each quantity of the link beside the padded sum ‡ over all links:", "", *table]
         if speed:
             own, total = (float(0.5 * ((x @ rates) @ rates)) for x in (self.part.M, self.M))
             lines += ["", f"Kinetic energy: {own:.4g} J of {total:.4g} J."]
@@ -475,15 +473,3 @@ def _described(topology: Topology, link: str) -> str:
 
 def _number(x: float, scale: float) -> str:
     return "0" if abs(x) <= _ZERO * scale else f"{x:.4g}"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns of text, the first and the last one flush left, numbers flush right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if k in (0, len(row) - 1) else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -75,10 +75,7 @@ def from_dh(
 
 
 def _number(row: Mapping[str, Any], key: str) -> Any:
-    try:
-        x = expressions.number(row.get(key, 0.0))
-    except (TypeError, ValueError):
-        x = np.nan
+    x = expressions.read_or_nan(row.get(key, 0.0), expressions.number)
     if expressions.is_number(x) and not isfinite(x):
         raise errors.ShapeError(f"{key} must be a finite number; got {row[key]!r}")
     return x

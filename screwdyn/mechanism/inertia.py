@@ -20,10 +20,7 @@ ROUNDING = 1e-9
 
 def read_array(value: ArrayLike, what: str, shape: tuple[int, ...] | None = None, expected: str = "") -> Array:
     """Numbers and expressions as a new array, of any shape if none is given. All readers raise InertiaError."""
-    try:
-        found = expressions.array(value)
-    except (TypeError, ValueError) as error:
-        raise InertiaError(f"{what} must be numbers, got {value!r}") from error
+    found: Array = expressions.read(value, what, error=InertiaError)
     if shape is not None and found.shape != shape:
         raise InertiaError(f"{what} must be {expected}, got {found.tolist()}")
     return found

@@ -10,7 +10,7 @@ from typing import Literal, Self, TypedDict, Unpack, get_args
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ShapeError
+from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike, spelled_out
 from screwdyn.screws.screw import as_pose
 
@@ -205,12 +205,7 @@ def shapes_of(given: Shapes) -> tuple[Shape, ...]:
 
 def _numbers(value: ArrayLike, what: str) -> list[float]:
     """One number or several, finite and not too large."""
-    try:
-        numbers = expressions.floats(expressions.array(value), what)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, ScrewdynError):
-            raise
-        raise ShapeError(f"{what} must be numbers; got {value!r}") from None
+    numbers = expressions.floats(expressions.read(value, what), what)
     if numbers.ndim > 1 or not expressions.is_bounded(numbers):
         raise ShapeError(f"{what} must be finite numbers, at most {expressions.LARGEST:g}; got {value!r}")
     return [x + 0.0 for x in numbers.ravel().tolist()]

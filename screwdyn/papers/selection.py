@@ -21,8 +21,8 @@ from scipy.interpolate import make_interp_spline
 
 from screwdyn.backends.llvm.machine import processor
 from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError, file_errors
+from screwdyn.core.types import Array, ArrayLike, aligned
 from screwdyn.forms.requests import operations_of
 from screwdyn.papers.workspace import UNITS, Arm, Estimate, Limits, NoSizeError, Reach
 from screwdyn.simulation.simulate import Run
@@ -176,12 +176,10 @@ def _number(given: Any, what: str) -> float:
 def _table(file: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """The names of the columns, and the rows with their lines."""
     try:
-        with open(file, newline="", encoding="utf-8-sig") as stream:
+        with file_errors(f"read the file {file!r}"), open(file, newline="", encoding="utf-8-sig") as stream:
             reader = csv.reader(stream)
             header = [unquote(name.strip()) for name in next(reader, [])]
             rows = [(reader.line_num, row) for row in reader if row]
-    except OSError as error:
-        raise ScrewdynError(f"cannot read the file {file!r}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise ScrewdynError(f"{file!r} is not a table of comma-separated values: {error}") from None
     if twice := [name for k, name in enumerate(header) if name in header[:k]]:
@@ -428,10 +426,8 @@ class Selection:
             marks = [" *" * (marked and mark) for mark in equal]
             texts = ["n/a" if math.isnan(x) else text + mark for (x, _, text), mark in zip(cells, marks, strict=True)]
             rows.append((label, *texts))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        text = ["  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         missing = (f"n/a of {name!r}: {reason}" for name, c in arms.items() for reason in c.missing)
-        return "\n".join([*text, *missing])
+        return "\n".join([*aligned(rows), *missing])
 
     def plot(self) -> Figure:
         """Draw the criteria, sections of the workspaces coloured by manipulability, and the torques.

@@ -83,13 +83,10 @@ class Arm(NamedTuple):
 
 
 def _bounds(given: object, what: str) -> tuple[float, float]:
-    try:
-        low, high = expressions.real(given).tolist()
-    except (TypeError, ValueError):
-        low = high = np.nan
-    if not np.isfinite([low, high]).all():
+    found: Array = expressions.read_or_nan(given)
+    if found.shape != (2,) or not np.isfinite(found).all():
         raise ScrewdynError(f"{what} must be two finite numbers (low, high); got {cut_repr(given)}")
-    return low, high
+    return float(found[0]), float(found[1])
 
 
 class Estimate(NamedTuple):

@@ -150,10 +150,7 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
     """
     if at is None:
         return np.eye(4)
-    try:
-        given = expressions.array(at)
-    except (TypeError, ValueError) as error:
-        raise ShapeError(f"{what} must be numbers, got {at!r}") from error
+    given: Array = expressions.read(at, what)
     if not expressions.is_bounded(given):
         raise ShapeError(f"{what} has entries that are not finite, or beyond {expressions.LARGEST:g}: {given.tolist()}")
     if given.shape == (3,):

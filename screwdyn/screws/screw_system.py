@@ -92,10 +92,7 @@ class ScrewSystem:
 
 def _numbers(screws: ArrayLike) -> Array:
     """Screws as rows, (k, 6), without those that are zero."""
-    try:
-        S = expressions.real(screws)
-    except (TypeError, ValueError):
-        raise ShapeError(f"screws must be an array of numbers, got {screws!r}") from None
+    S: Array = expressions.read(screws, "screws", "be an array of numbers", by=expressions.real)
     if S.size and S.shape[-1:] != (6,):
         raise ShapeError(f"screws must have shape (..., 6), got {S.shape}")
     if not np.isfinite(S).all():

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError, UnknownNameError
+from screwdyn.core.errors import ScrewdynError, UnknownNameError, file_errors
 from screwdyn.core.types import NAME, Array, Text, is_name
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.state import no_coordinate
@@ -481,12 +481,9 @@ def _opened(path: str | os.PathLike[str], mode: str, **how: str) -> Iterator[IO[
         name = os.fspath(path)
     except TypeError:
         raise ScrewdynError(f"a file is given by its path, a str or a Path; got {path!r}") from None
-    try:
-        with open(name, mode, **how) as file:  # type: ignore[call-overload]
-            yield file
-    except OSError as error:
-        what = "read" if mode == "rb" else "write"
-        raise ScrewdynError(f"cannot {what} {name!r}: {error.strerror or error}") from None
+    what = "read" if mode == "rb" else "write"
+    with file_errors(f"{what} {name!r}"), open(name, mode, **how) as file:  # type: ignore[call-overload]
+        yield file
 
 
 def _names(names: Iterable[str]) -> Any:

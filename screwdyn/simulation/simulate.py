@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.changes.change import Happened, Scheduled, seconds
+from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.topology import Topology
@@ -175,10 +176,7 @@ class Run(Recording):
 
     def _located(self, t: ArrayLike, side: Side) -> tuple[Array, npt.NDArray[np.intp]]:
         """Times, (k,), and the indices of the motions to which they belong."""
-        try:
-            times = np.atleast_1d(np.asarray(t, dtype=float))
-        except (TypeError, ValueError):
-            times = np.array([np.nan])
+        times = np.atleast_1d(expressions.read_or_nan(t))
         if np.isnan(times).any():
             raise ScrewdynError(f"t must be a number of seconds; got {t!r}")
         if not isinstance(side, str) or side not in ("after", "before"):

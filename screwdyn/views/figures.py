@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.errors import ScrewdynError, file_errors
 from screwdyn.core.types import Array
 from screwdyn.screws.screw import rotation_vector_of
 from screwdyn.views import checked_path
@@ -87,10 +87,8 @@ def writable(path: str | os.PathLike[str]) -> Path:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure with its own number of pixels; ScrewdynError if the file cannot be written."""
-    try:
+    with file_errors(f"write {str(path)!r}"):
         figure.savefig(path, dpi=figure.dpi)
-    except OSError as error:
-        raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
 
 
 # Largest number of coordinates for which the cells have their numbers.

@@ -10,18 +10,18 @@ import html
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tqdm import tqdm
 
-from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.errors import ScrewdynError, file_errors
 from screwdyn.core.types import Array
 from screwdyn.views import checked_path
 from screwdyn.views.scene import Camera, Scene, Solid, arrow
@@ -164,7 +164,7 @@ def _write_mp4(scene: Scene, path: Path, frames: Iterable[int]) -> None:
     raw = ["-f", "rawvideo", "-pix_fmt", "rgba", "-s", size, "-framerate", f"{_rate(scene):.9g}"]
     out = ["-vcodec", "h264", "-pix_fmt", "yuv420p", "-y", str(path)]
     command = [ffmpeg(), "-loglevel", "error", *raw, "-i", "pipe:", *out]
-    with tempfile.TemporaryFile() as said:
+    with TemporaryFile() as said:
         # In a session of its own, so that Ctrl-C reaches this process alone.
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
@@ -287,13 +287,13 @@ def film_rate(path: Path, fps: float) -> float:
 def write_film(scene: Scene, path: Path, progress: bool = False) -> Animation:
     """Write a film of all frames, or a picture of a single one; ScrewdynError if it cannot be written."""
     target, frames = path.resolve(), range(len(scene.times))
-    try:
-        # Written elsewhere first: an interrupted film would look like a whole one, and replace the former file.
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".screwdyn-") as folder:
-            part = Path(folder) / target.name
-            shown = tqdm(frames, disable=not progress, unit=" frames", leave=False)
-            _WRITERS[path.suffix.lower()](scene, part, shown)
-            part.replace(target)
-    except OSError as error:
-        raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+    # Written elsewhere first: an interrupted film would look like a whole one, and replace the former file.
+    with (
+        file_errors(f"write {str(path)!r}"),
+        TemporaryDirectory(dir=target.parent, prefix=".screwdyn-") as folder,
+    ):
+        part = Path(folder) / target.name
+        shown = tqdm(frames, disable=not progress, unit=" frames", leave=False)
+        _WRITERS[path.suffix.lower()](scene, part, shown)
+        part.replace(target)
     return Animation(path.absolute())

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError
+from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError, file_errors
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
@@ -124,10 +124,8 @@ def helix(axis: Array, point: Array, pitch: float, length: float, radius: float,
 
 def _read_mesh(path: str) -> list[tuple[Array, Array, Color | None, bool]]:
     """Vertices, faces, own colour and smoothness of each part of a file; ScrewdynError if it cannot be read."""
-    try:
+    with file_errors(f"read the mesh {path!r}"):
         return _read_version(path, os.stat(path).st_mtime_ns)
-    except OSError as error:
-        raise ScrewdynError(f"cannot read the mesh {path!r}: {error.strerror or error}") from None
 
 
 @functools.lru_cache(maxsize=64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import html
 import inspect
@@ -44,6 +45,16 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[st
     columns = enumerate(zip(*rows, strict=True))
     formats = [f"{'>' if k in right else '<'}{max(map(len, column))}" for k, column in columns]
     return ["  ".join(map(format, row, formats)).rstrip() for row in rows]
+
+
+def given_fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass that are not at their defaults."""
+    present = {field: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return {
+        field.name: x
+        for field, x in present.items()
+        if not (x is field.default or (isinstance(x, bool | float | str) and x == field.default))
+    }
 
 
 class Text(str):

@@ -12,7 +12,7 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ScrewdynError, ShapeError
-from screwdyn.core.types import NAME, Array, ArrayLike, is_name, spelled_out
+from screwdyn.core.types import NAME, Array, ArrayLike, given_fields, is_name, spelled_out
 from screwdyn.mechanism.chart import Chart, check_lengths
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.screws.screw import (
@@ -354,6 +354,11 @@ class Joint(expressions.Parametric):
     armature: float = field(default=0.0, kw_only=True)
     mimic: Mimic | None = field(default=None, kw_only=True)
     rotor: Rotor | None = field(default=None, kw_only=True)
+
+    def __repr__(self) -> str:
+        given = {name: x for name, x in given_fields(self).items() if name not in ("screws", "chart")}
+        screws = [f"screw {S}" for S in self.screws.T.tolist()] if self.chart is None else []
+        return f"<Joint: {', '.join([self.kind, *screws, *(f'{name}={x!r}' for name, x in given.items())])}>"
 
     def __post_init__(self) -> None:
         for what, least in (("damping", 0.0), ("friction", 0.0), ("stiffness", 0.0), ("rest", -inf), ("armature", 0.0)):

@@ -380,3 +380,9 @@ def test_joints_of_several_freedoms_may_hold_symbols():
     assert ball.free_symbols == {x}
     assert_array_equal(ball.subs({x: 2}).chart.center, [2, 0, 0])
     assert_array_equal(ball.subs({x: 2}).screws, spherical((2, 0, 0)).screws)
+
+
+def test_a_joint_shows_its_kind_and_what_is_not_the_default():
+    assert repr(spherical(passive=True, name="hip")) == "<Joint: spherical, passive=True, name='hip'>"
+    shown = "revolute, screw [0.0, 0.0, 1.0, 1.0, 0.0, 0.0], limits=(-1.0, 2.0), name='hinge'"
+    assert repr(revolute("z", (0, 1, 0), name="hinge", limits=(-1, 2))) == f"<Joint: {shown}>"

@@ -6,7 +6,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from numbers import Real
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import JSONError, ScrewdynError, ShapeError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, given_fields
 from screwdyn.forms.configurations import Side
 from screwdyn.io.json_text import write_part
 from screwdyn.mechanism.inertia import Inertia
@@ -65,6 +65,13 @@ class Scheduled(ABC, Generic[Outcome]):
         elif self.when is not None and not callable(self.when):
             raise ScrewdynError(f"when= of a {kind} must be a function of (t, state); got {self.when!r}")
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{field.name}={x!r}' for field, x in self._given())})"
+
+    def _given(self) -> list[tuple[Field[Any], Any]]:
+        """The fields that are not at their defaults, and their values; when it happens comes last."""
+        return sorted(given_fields(self), key=lambda given: given[0].name in _DUE)
+
     @classmethod
     def kind(cls) -> str:
         """What files call the kind: "set_inertia"."""
@@ -82,11 +89,9 @@ class Scheduled(ABC, Generic[Outcome]):
             If it has a condition ``when=``, numbers with symbols, or numbers that are not finite.
         """
         found: dict[str, Any] = {}
-        for field in sorted(fields(self), key=lambda field: field.name in _DUE):
-            value = getattr(self, field.name)
-            if value is not field.default and not (isinstance(value, str) and value == field.default):
-                key = field.metadata.get("key", field.name)
-                found[key] = _written(value, f"{field.name}= of a {type(self).__name__}")
+        for field, value in self._given():
+            key = field.metadata.get("key", field.name)
+            found[key] = _written(value, f"{field.name}= of a {type(self).__name__}")
         return {"event": self.kind()} | found
 
     def happen(self, tree: Robot, state: State) -> Outcome:

@@ -97,7 +97,7 @@ class GraspEvent(ImpactEvent):
         return self._payload()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Grasp(Scheduled[GraspEvent]):
     """A grasp at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
 

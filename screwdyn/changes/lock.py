@@ -33,7 +33,7 @@ class LockEvent(Change):
     impulse: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lock(Scheduled[LockEvent]):
     """A joint is locked where it is, at a time or on a condition in :func:`simulate`.
 
@@ -122,7 +122,7 @@ def lock(tree: Robot, joint: str, state: State | None = None, *, at: ArrayLike |
     return Lock(joint).happen(tree, state)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Unlock(Scheduled[LockEvent]):
     """A locked joint is freed, at a time or on a condition in :func:`simulate`; parameters as for :class:`Lock`."""
 

@@ -43,7 +43,7 @@ class LoopEvent(Change):
     impulses: dict[str, Array]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Close(Scheduled[LoopEvent]):
     """A loop is closed, at a time or on a condition in :func:`simulate` (docs/mathematics.md §12).
 
@@ -162,7 +162,7 @@ def close(
     return Close(link, to, joint=joint, at=at, name=name).happen(tree, state)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Open(Scheduled[LoopEvent]):
     """A loop is opened, at a time or on a condition in :func:`simulate`.
 

@@ -28,7 +28,7 @@ _NO_EXCHANGE = "which cannot be exchanged in motion; change the tree without a s
 _REACHED = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HandOver(Scheduled[ImpactEvent]):
     """A payload passes from one hand to the other, by its own joint unless another one is given, in :func:`simulate`.
 
@@ -151,7 +151,7 @@ def move(
     return None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReplaceJoint(Scheduled[ImpactEvent]):
     """A link gets another joint, at a time or on a condition in :func:`simulate`.
 

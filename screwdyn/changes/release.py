@@ -42,7 +42,7 @@ class ReleaseEvent(Change):
         return self._released()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Release(Scheduled[ReleaseEvent]):
     """A release at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
 

@@ -13,7 +13,7 @@ from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reroot(Scheduled[Change]):
     """The free joint of a floating tree carries another link, at a time or on a condition in :func:`simulate`.
 

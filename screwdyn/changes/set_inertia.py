@@ -15,7 +15,7 @@ from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SetInertia(Scheduled[Change]):
     """A link gets another inertia, at a time or on a condition in :func:`simulate`.
 

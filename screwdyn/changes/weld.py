@@ -40,7 +40,7 @@ class WeldEvent(Change):
     impulse: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Weld(Scheduled[WeldEvent]):
     """Two links become one body where they are, at a time or on a condition in :func:`simulate`.
 
@@ -119,7 +119,7 @@ def weld(tree: Robot, link: Handle | str, to: Handle | str, state: State | None 
     return None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Unweld(Scheduled[WeldEvent]):
     """The weld of two links is undone, at a time or on a condition in :func:`simulate`.
 

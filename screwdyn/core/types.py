@@ -47,14 +47,14 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[st
     return ["  ".join(map(format, row, formats)).rstrip() for row in rows]
 
 
-def given_fields(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass that are not at their defaults."""
-    present = {field: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return {
-        field.name: x
-        for field, x in present.items()
-        if not (x is field.default or (isinstance(x, bool | float | str) and x == field.default))
-    }
+def given_fields(value: Any) -> list[tuple[dataclasses.Field[Any], Any]]:
+    """The fields of a dataclass that are not at their defaults, and their values."""
+    return [
+        (field, x)
+        for field in dataclasses.fields(value)
+        if (x := getattr(value, field.name)) is not field.default
+        and not (isinstance(x, float | str) and x == field.default)
+    ]
 
 
 class Text(str):

@@ -356,9 +356,9 @@ class Joint(expressions.Parametric):
     rotor: Rotor | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
-        given = {name: x for name, x in given_fields(self).items() if name not in ("screws", "chart")}
         screws = [f"screw {S}" for S in self.screws.T.tolist()] if self.chart is None else []
-        return f"<Joint: {', '.join([self.kind, *screws, *(f'{name}={x!r}' for name, x in given.items())])}>"
+        given = [f"{x.name}={value!r}" for x, value in given_fields(self) if x.name not in ("screws", "chart")]
+        return f"<Joint: {', '.join([self.kind, *screws, *given])}>"
 
     def __post_init__(self) -> None:
         for what, least in (("damping", 0.0), ("friction", 0.0), ("stiffness", 0.0), ("rest", -inf), ("armature", 0.0)):

@@ -137,3 +137,8 @@ def test_a_truth_value_is_no_position():
         tree.grasp(
             sd.State(tree), sd.Inertia.point(1.0, (0.1, 0, 0)), to="link2", joint=pin, twist="at_rest", start=True
         )
+
+
+def test_an_event_shows_what_is_not_the_default():
+    assert repr(sd.Close("a", to="b", time=1)) == "Close(link='a', to='b', time=1.0)"
+    assert repr(sd.Release("crate")) == "Release(what='crate')"

@@ -425,45 +425,20 @@ class Model:
 
 
 class Robot(Mechanism, Quantities):
-    """The part of :class:`screwdyn.KinematicTree` that simulation and code generation use."""
+    """The part of :class:`screwdyn.KinematicTree` that simulation and code generation use; it defines the methods."""
 
-    @abstractmethod
-    def neutral(self) -> Array:
-        """The configuration with every link at its home pose, (nq,)."""
-
-    @abstractmethod
-    def random_configuration(self, rng: np.random.Generator) -> Array:
-        """A configuration within the limits of the joints, (nq,)."""
+    neutral: Callable[[], Array]
+    random_configuration: Callable[[np.random.Generator], Array]
+    contributions: Callable[[ArrayLike, ArrayLike], list[Any]]
+    symbolic: Callable[[], Any]
+    joint_force: Callable[[ArrayLike, ArrayLike], Array]
+    wrench_torque: Callable[[ArrayLike, Mapping[str, ArrayLike]], Array]
+    # Passes of changes, of one state in contiguous arrays; see ``changes.law`` and ``forms.numbers``.
+    joint_momentum: Callable[[Array, Array], Array]
+    impulse_response: Callable[[Array, Array], Array]
+    _slipping: Callable[[Array], tuple[Callable[..., Any], ...]]
 
     @property
     @abstractmethod
     def active(self) -> tuple[str, ...]:
         """The freedoms that have motors."""
-
-    @abstractmethod
-    def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Any]:
-        """The contributions of all links."""
-
-    @abstractmethod
-    def symbolic(self) -> Any:
-        """Closed forms of the present tree."""
-
-    @abstractmethod
-    def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """The joints' own forces: damping, friction and springs, (…, nv), N m or N (docs/mathematics.md §8)."""
-
-    @abstractmethod
-    def wrench_torque(self, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
-        """Joint forces Σ J_iᵀ F_i of external wrenches F_i, (…, nv), N m or N (docs/mathematics.md §8)."""
-
-    @abstractmethod
-    def joint_momentum(self, q: Array, qd: Array) -> Array:
-        """The momenta M q̇ along the freedoms, (nv,), N m s and N s, of one state in contiguous arrays."""
-
-    @abstractmethod
-    def _slipping(self, parts: Array) -> tuple[Callable[..., Any], ...]:
-        """The impact of a link that slips with all beyond it, and the momentum of what slips; see ``changes.law``."""
-
-    @abstractmethod
-    def impulse_response(self, q: Array, impulses: Array) -> Array:
-        """The change M⁻¹ p of the rates by impulses p on the freedoms, (nv,), of one state in contiguous arrays."""

@@ -25,16 +25,7 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.chart import Chart, check_lengths, normalized
 from screwdyn.mechanism.joint import Joint, pose_at
 from screwdyn.mechanism.topology import leaders
-from screwdyn.screws.screw import (
-    LENGTH_TOLERANCE,
-    Ad,
-    inverse,
-    log,
-    product_entries,
-    rate_entries,
-    rotation_entries,
-    screw_motion,
-)
+from screwdyn.screws import screw
 from screwdyn.screws.screw_system import whole_turns
 
 from .link_steps import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
@@ -85,7 +76,7 @@ def unit_quaternions(groups: Table, q: Table, nq: int, count: int) -> bool:
             for b in range(count):
                 at = b * nq + int(groups[g, POSITION])
                 square = q[at] * q[at] + q[at + 1] * q[at + 1] + q[at + 2] * q[at + 2] + q[at + 3] * q[at + 3]
-                if not abs(square - 1.0) < 2.0 * LENGTH_TOLERANCE:
+                if not abs(square - 1.0) < 2.0 * screw.LENGTH_TOLERANCE:
                     return False
     return True
 
@@ -116,7 +107,7 @@ def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, 
         # The z axis of the first row's frame is the first axis of rotation: of the chart's axes x, or z of an angle.
         if int(groups[g, ORIENTATION]) == 4:
             x_, y_, z_ = renamed((q[at], q[at + 1], q[at + 2]))
-            store(moved, row, multiply(R, rotation_entries(x_, y_, z_, q[at + 3])))
+            store(moved, row, multiply(R, screw.rotation_entries(x_, y_, z_, q[at + 3])))
             if three:
                 store_position(table, row, renamed((q[at + 4], q[at + 5], q[at + 6])), moved)
         else:
@@ -150,7 +141,7 @@ def add_drift_of_columns(terms: Table, v: Table, A: Table, rate: Table) -> None:
 def orientation(turns: int, q: Table, at: int) -> Matrix:
     """The orientation of a group joint in its own axes, from its coordinates: a quaternion, or an angle about z."""
     if turns == 4:
-        return rotation_entries(q[at], q[at + 1], q[at + 2], q[at + 3])
+        return screw.rotation_entries(q[at], q[at + 1], q[at + 2], q[at + 3])
     return rotation_about_z(q[at])
 
 
@@ -170,7 +161,7 @@ def position_rate(where: Table, groups: Table, q: Table, v: Table, rate: Table) 
     for g in range(groups.shape[0]):
         at, turns, slides = int(groups[g, POSITION]), int(groups[g, ORIENTATION]), int(groups[g, TRANSLATIONS])
         w, u = velocities(turns, slides, v, int(groups[g, ROW]))
-        turn = rate_entries(q[at], q[at + 1], q[at + 2], q[at + 3], *w) if turns == 4 else w[2:]
+        turn = screw.rate_entries(q[at], q[at + 1], q[at + 2], q[at + 3], *w) if turns == 4 else w[2:]
         travel = rotate(orientation(turns, q, at), u) if slides else u
         for i in range(turns):
             rate[at + i] = turn[i]
@@ -207,7 +198,7 @@ def integrate(where: Table, groups: Table, q: Table, v: Table, reached: Table) -
         s, c = sincos(0.5 * size)
         s = s / size
         if turns == 4:
-            turn = product_entries(q[at], q[at + 1], q[at + 2], q[at + 3], s * w[0], s * w[1], s * w[2], c)
+            turn = screw.product_entries(q[at], q[at + 1], q[at + 2], q[at + 3], s * w[0], s * w[1], s * w[2], c)
         else:
             turn = (q[at] + w[2],)
         for i in range(turns):
@@ -376,7 +367,7 @@ def screws_at(joint: Joint, q: Array) -> Array:
     if joint.chart is None:
         for k in range(joint.nv):
             for S, x in zip(joint.screws.T[k + 1 :], q[k + 1 :], strict=True):
-                screws[:, k] = Ad(screw_motion(S, -x)) @ screws[:, k]
+                screws[:, k] = screw.Ad(screw.screw_motion(S, -x)) @ screws[:, k]
     return screws
 
 
@@ -390,7 +381,7 @@ def positions_near(joint: Joint, T: Array) -> tuple[Array, Array]:
     space = ConfigurationSpace({"": joint})
     q = space.integrate(space.neutral, np.full(joint.nv, whole_turns(joint.screws, T)))
     for _ in range(_MOST_STEPS):
-        gap = log(inverse(pose_at(joint, q)) @ T)
+        gap = screw.log(screw.inverse(pose_at(joint, q)) @ T)
         step = np.asarray(np.linalg.lstsq(screws_at(joint, q), gap)[0], dtype=np.float64)
         if np.abs(step).max(initial=0.0) < _STEP * (1 + np.abs(q).max(initial=0.0)):
             break

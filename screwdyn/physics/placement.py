@@ -17,21 +17,8 @@ from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment, Link
-from screwdyn.physics.link_steps import (
-    Matrix,
-    Pose,
-    RigidInertia,
-    Vector,
-    add,
-    compose,
-    cross,
-    dot,
-    inertia_to_parent,
-    rotate,
-    rotate_back,
-    scale,
-    transpose,
-)
+from screwdyn.physics import link_steps as steps
+from screwdyn.physics.link_steps import Matrix, Pose, RigidInertia, Vector
 from screwdyn.physics.table import RENAMING
 from screwdyn.screws import screw
 
@@ -71,7 +58,7 @@ class Placement(NamedTuple):
         if inertia is None:
             return self.pose.p
         R, p, c = expressions.alike(*self.pose, inertia.entries[0])
-        com: Vector = _tidied(add(p, rotate(R, c)))
+        com: Vector = _tidied(steps.add(p, steps.rotate(R, c)))
         return com
 
     def rows(self, first: int, above: int) -> list[list[Any]]:
@@ -149,7 +136,7 @@ def _joint_frames(joint: Joint) -> JointFrames | None:
         screws.append((turn, slide))
     if not frames:
         return None
-    link = [Pose(transpose(D), scale(-1, rotate_back(D, d))) for D, d in frames]
+    link = [Pose(steps.transpose(D), steps.scale(-1, steps.rotate_back(D, d))) for D, d in frames]
     homes = map(_cleared, map(_composed, link, frames[1:]))
     others = tuple((*R, *p, *screw) for (R, p), screw in zip(homes, screws[1:], strict=True))
     return JointFrames(frames[0], screws[0], others, _cleared(link[-1]))
@@ -164,7 +151,7 @@ def _group_frames(chart: Chart) -> JointFrames:
     # The z axis of a row's frame is the k-th axis of the chart.
     turned: list[Any] = [tuple(np.roll(axes, 2 - k, axis=1).ravel().tolist()) for k in (along[0], along[-1])]
     first, last = (Pose(R, center) for R in turned)
-    link = Pose(transpose(last.R), scale(-1, rotate_back(*last)))
+    link = Pose(steps.transpose(last.R), steps.scale(-1, steps.rotate_back(*last)))
     others = tuple((*RENAMING.R, *RENAMING.p, *screw) for screw in screws[1:])
     return JointFrames(first, screws[0], others, _cleared(link))
 
@@ -208,7 +195,7 @@ def _body(inertia: Inertia | None, T: Pose) -> tuple[float, ...]:
     if inertia is None:
         return NOTHING
     R, p, (m,), com, I, zero = expressions.alike(*T, (inertia.mass,), *inertia.entries, (0.0, 0.0, 0.0))
-    m, h, I = inertia_to_parent(Pose(R, add(p, rotate(R, com))), RigidInertia(m, zero, I))
+    m, h, I = steps.inertia_to_parent(Pose(R, steps.add(p, steps.rotate(R, com))), RigidInertia(m, zero, I))
     return (m, *_tidied(h), *_tidied(I))
 
 
@@ -225,8 +212,8 @@ def composed(T: Pose, X: Pose) -> Pose:
     """The pose T X, exact where T does not turn."""
     a, b, c, d, e, f, g, h, i = T.R
     if a == 1.0 and e == 1.0 and i == 1.0 and b == 0.0 and c == 0.0 and d == 0.0 and f == 0.0 and g == 0.0 and h == 0.0:
-        return Pose(X.R, add(T.p, X.p))
-    return compose(T, X)
+        return Pose(X.R, steps.add(T.p, X.p))
+    return steps.compose(T, X)
 
 
 def cancelled(X: Pose, one: Vector, other: Vector) -> Pose:
@@ -248,7 +235,8 @@ def cancelled(X: Pose, one: Vector, other: Vector) -> Pose:
 def welded(T: Pose, home: Pose, own: RigidInertia) -> tuple[Pose, RigidInertia]:
     """Pose and body of a link from its home pose in a link of pose T, and its mass, com and tensor about that."""
     X, h = upright(composed(T, home)), (0.0, 0.0, 0.0)
-    return X, inertia_to_parent(Pose(X.R, add(X.p, rotate(X.R, own.h))), RigidInertia(own.m, h, own.I))
+    about = Pose(X.R, steps.add(X.p, steps.rotate(X.R, own.h)))
+    return X, steps.inertia_to_parent(about, RigidInertia(own.m, h, own.I))
 
 
 def mounted(T: Pose, home: Pose, first: Pose) -> Pose:
@@ -282,8 +270,8 @@ def _screw_frame(S: Array, origin: Vector) -> tuple[Matrix, Vector, float, float
     D = screw.frame_along(w if turns else v)
     if not turns:
         return D, origin, 0.0, 1.0
-    (h,) = expressions.tidied([dot(w, v)])
+    (h,) = expressions.tidied([steps.dot(w, v)])
     if expressions.is_expression(h):
-        return D, cross(w, v), 1.0, h
+        return D, steps.cross(w, v), 1.0, h
     # A pitch within the rounding of the cross product is zero.
-    return D, cross(w, v), 1.0, h if abs(h) > 1e-15 * max(map(abs, v)) else 0.0
+    return D, steps.cross(w, v), 1.0, h if abs(h) > 1e-15 * max(map(abs, v)) else 0.0

@@ -30,21 +30,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from screwdyn.physics import link_steps
-from screwdyn.physics.link_steps import (
-    AT_REST,
-    CoriolisTensor,
-    JointScrew,
-    MassMoment,
-    Pose,
-    RigidInertia,
-    Scalar,
-    Symmetric,
-    Twist,
-    Vector,
-    Wrench,
-    rotate,
-    rotate_back,
-)
+from screwdyn.physics.link_steps import AT_REST, MassMoment, Pose, RigidInertia, Scalar, Twist, Vector, Wrench
 
 Table = Any  # an array of float64 or of traced scalars
 K = TypeVar("K")
@@ -64,7 +50,7 @@ class Place(NamedTuple):
     pose: Pose  # of the link's frame in the row's
     com: Vector  # centre of mass in the row's frame; the link's origin if it is massless
     mass: Scalar  # of this link alone
-    inertia: Symmetric  # of this link alone, about its centre of mass and in link axes
+    inertia: link_steps.Symmetric  # of this link alone, about its centre of mass and in link axes
     rows: int  # of the link's own joint; 0 if it is welded to its parent
 
 
@@ -171,9 +157,9 @@ def home(table: Table, i: int) -> Pose:
     return load(table, i, Pose)
 
 
-def joint_screw(table: Table, i: int) -> JointScrew:
+def joint_screw(table: Table, i: int) -> link_steps.JointScrew:
     """Turn and slide of row i."""
-    return load(table, i, JointScrew, TURN)
+    return load(table, i, link_steps.JointScrew, TURN)
 
 
 def body(table: Table, i: int) -> RigidInertia:
@@ -297,14 +283,14 @@ def twist_of_parent(work: Workspace, i: int, V: Twist) -> Twist:
 def vector_of_parent(work: Workspace, i: int, a: Vector) -> Vector:
     """A vector in the frame of row i's parent in that of row i."""
     if begins_joint(work, i):
-        return rotate_back(load(work.poses, i, Pose).R, a)
+        return link_steps.rotate_back(load(work.poses, i, Pose).R, a)
     return renamed(a)
 
 
 def vector_in_parent(work: Workspace, i: int, a: Vector) -> Vector:
     """A vector in row i's frame in that of its parent."""
     if begins_joint(work, i):
-        return rotate(load(work.poses, i, Pose).R, a)
+        return link_steps.rotate(load(work.poses, i, Pose).R, a)
     return renamed_back(a)
 
 
@@ -335,9 +321,9 @@ def inertia_in_parent(work: Workspace, i: int, inertia: RigidInertia) -> RigidIn
     return RigidInertia(m, renamed_back(h), (I[5], I[2], I[4], I[0], I[1], I[3]))
 
 
-def coriolis_in_parent(work: Workspace, i: int, B: CoriolisTensor) -> CoriolisTensor:
+def coriolis_in_parent(work: Workspace, i: int, B: link_steps.CoriolisTensor) -> link_steps.CoriolisTensor:
     """A Coriolis tensor in row i's frame in that of its parent."""
     if begins_joint(work, i):
         return link_steps.coriolis_to_parent(load(work.poses, i, Pose), B)
     K, P = B
-    return CoriolisTensor((K[8], K[6], K[7], K[2], K[0], K[1], K[5], K[3], K[4]), renamed_back(P))
+    return link_steps.CoriolisTensor((K[8], K[6], K[7], K[2], K[0], K[1], K[5], K[3], K[4]), renamed_back(P))

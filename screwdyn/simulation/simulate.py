@@ -21,16 +21,8 @@ from screwdyn.physics.joint_forces import subtree_wrench
 from screwdyn.physics.model import Robot
 from screwdyn.physics.quantities import Frame
 from screwdyn.physics.state import State, check_state
-from screwdyn.simulation.equations import (
-    Controller,
-    Disturbance,
-    Stops,
-    Torque,
-    Wrenches,
-    check_stops,
-    guarded,
-    joints_of,
-)
+from screwdyn.simulation import equations
+from screwdyn.simulation.equations import Stops, Torque, Wrenches, guarded
 from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion
 from screwdyn.simulation.integrators import METHODS, Integrator
 from screwdyn.simulation.recording import Recording
@@ -451,11 +443,11 @@ def simulate(
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")
     check_state(state, tree)
     if stops is not None:
-        ever = (joints_of(tree), *(event.joints(tree) for event in events))
-        check_stops(stops, [named for joints in ever for named in joints.items()])
+        ever = (equations.joints_of(tree), *(event.joints(tree) for event in events))
+        equations.check_stops(stops, [named for joints in ever for named in joints.items()])
     with tree.transaction():
-        controller = None if torque is None else Controller(guarded(torque, tree), saturate, period, start)
-        disturbance = None if wrenches is None else Disturbance(guarded(wrenches, tree))
+        controller = None if torque is None else equations.Controller(guarded(torque, tree), saturate, period, start)
+        disturbance = None if wrenches is None else equations.Disturbance(guarded(wrenches, tree))
         integrator = Integrator(method, rtol, atol)
         simulation = HybridSimulation(tree, start, end, step, integrator, controller, disturbance, stops, events)
         return Run(*simulation.run(state, progress), tree)

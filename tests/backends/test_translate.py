@@ -42,6 +42,21 @@ def test_loops_choices_tuples_and_entries_are_in_the_dialect():
     assert "a.data[0] = (real)a.shape[0] * s;" in text
 
 
+def test_a_value_on_every_path_is_in_the_dialect():
+    text = translated(
+        "for i in range(n):",
+        "    if a[i] > 0.0:",
+        "        continue",
+        "    elif x > 0.0:",
+        "        y = a[i]",
+        "    else:",
+        "        y = -a[i]",
+        "    x += y",
+        "return x + int(bool(x))",
+    )
+    assert "x += y;" in text and "(integer)(x != 0)" in text
+
+
 def test_signs_and_quotients_are_those_of_python():
     text = translated("y = n", "y /= 2", "return - -x * y")
     assert "real y;" in text and "y /= (real)(2);" in text
@@ -81,7 +96,13 @@ REFUSED = {
     "return abs(x=x)": "a call of something unknown, or with keywords or stars",
     "return f(x, n, a, v)": "f calls itself",
     "return v.w": "an attribute w of a Numbers3",
-    "return y": "y has no value yet",
+    "return y": "y has no value yet, or on some paths only",
+    "return x + 10000000000000000000000": "the constant 10000000000000000000000, which C does not have",
+    "return x + 1e999": "the constant inf, which C does not have",
+    "double = x": "the name double, which means something else in C",
+    "x += a[1.0]": "an index that is no integer",
+    "return v[3]": "an entry 3 of a Numbers3",
+    "v += v": "+= of a Numbers3 and a Numbers3",
     "return 'abc'": "the constant 'abc'",
     "return": "a return without a value",
     "y = z = x": "a chain of assignments",
@@ -114,6 +135,9 @@ def test_what_is_not_in_the_dialect_is_an_error_that_names_the_line(line, reason
         (("i = 0", "while i < n:", "    for i in range(n):", "        x += i"), "i is read after its loop"),
         (("i = 0", "while x < 5.0:", "    x += i", "    for i in range(n):", "        x += i"), "i is read after its"),
         (("if x > 0:", "    return x"), "^<f>, line 1: f: a result on some paths only"),
+        (("if x > 0:", "    y = x", "return y"), "^<f>, line 4: return y: y has no value yet, or on some paths only"),
+        (("for i in range(n):", "    y = x", "return y"), "y has no value yet, or on some paths only"),
+        (("try:", "    y = x", "finally:", "    pass"), "^<f>, line 2: try:: a statement Try$"),
     ],
 )
 def test_loops_that_c_would_end_otherwise_are_refused(lines, reason):

@@ -37,6 +37,12 @@ _COMPARED: dict[type, str] = {
 _CALL, _UNARY, _COMPARISON, _LOGICAL, _CHOICE = 9, 6, 2, 1, 0
 _BINDS = {ast.UnaryOp: _UNARY, ast.Compare: _COMPARISON, ast.BoolOp: _LOGICAL, ast.IfExp: _CHOICE}
 _LINE = 120
+# Names that mean something in C or in the head of the file.
+_RESERVED = (
+    "auto break case char const continue default do double else enum extern float for goto if inline int integer long "
+    "real register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while "
+    "words ALWAYS MAKE"
+)
 # What happens once for each state, which whoever compiles the file may keep apart; all else is part of the kernels.
 _APART = (charts.recentre,)
 # In place of the translation of a function that has begun.
@@ -150,7 +156,7 @@ class Translator:
             self._names[name] += 1
             name += f"_{self._names[name]}" if self._names[name] > 1 else ""
             body = _Body(self, f.__globals__, tree, kinds, lambda node: f"{where}, line {first + node.lineno - 1}")
-            if body.result != "void" and not _returns(tree.body):
+            if body.result != "void" and not _leaves(tree.body):
                 raise DialectError(f"{where}, line {first}: {f.__name__}: a result on some paths only")
             given = ", ".join(f"{_name(kind)} {a.arg}" for a, kind in _paired(tree.args.args, kinds))
             linkage = "SCREWDYN_APART" if f in _APART else "ALWAYS"
@@ -196,6 +202,8 @@ class Translator:
             return f"{{{texts}}}", kind
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise DialectError(f"the constant {value!r}")
+        if not abs(value) < 2**63:
+            raise DialectError(f"the constant {value!r}, which C does not have")
         if isinstance(value, int):
             return repr(value) if value >= 0 else f"({value!r})", "integer"
         return f"R({value!r})", "real"
@@ -255,6 +263,8 @@ class _Body:
         self.to, self._scope, self._place = to, scope, place
         self._variables: dict[str, CType] = dict(_paired([a.arg for a in tree.args.args], kinds))
         self._arguments = set(self._variables)
+        for name in self._arguments.intersection(_RESERVED.split()):
+            raise DialectError(f"{place(tree)}: the argument {name}, which means something else in C")
         self._read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         self._unread = [f"    (void){a.arg};" for a in tree.args.args if a.arg not in self._read]
         self.result: CType = "void"
@@ -263,6 +273,7 @@ class _Body:
             self.lines: list[str] = []
             self._temporaries = 0
             self._ended: set[str] = set()  # variables of loops, which end one step further in C
+            self._assigned = set(self._arguments)  # names that have a value on every path to a statement
             self._block(tree.body, 1)
             if (self._variables, self.result) == before:
                 break
@@ -287,7 +298,8 @@ class _Body:
             except DialectError as error:
                 if ", line " in str(error):
                     raise
-                raise DialectError(f"{self._place(node)}: {ast.unparse(node)}: {error}") from None
+                line = ast.unparse(node).splitlines()[0]
+                raise DialectError(f"{self._place(node)}: {line}: {error}") from None
         self._ended |= ended  # because a block may not be carried out
 
     def _do(self, depth: int, text: str) -> None:
@@ -309,11 +321,17 @@ class _Body:
 
     def _do_If(self, node: ast.If, depth: int) -> None:
         self._do(depth, f"if ({self.of(node.test)[0]}) {{")
+        before = set(self._assigned)
         self._block(node.body, depth + 1)
+        first, self._assigned = self._assigned, before
         if node.orelse:
             self._do(depth, "} else {")
             self._block(node.orelse, depth + 1)
         self._do(depth, "}")
+        if _leaves(node.orelse, ast.Return | ast.Continue):
+            self._assigned = first
+        elif not _leaves(node.body, ast.Return | ast.Continue):
+            self._assigned &= first
 
     def _do_While(self, node: ast.While, depth: int) -> None:
         if node.orelse:
@@ -343,13 +361,17 @@ class _Body:
         """Write a loop: loops within it may have ended before its statements."""
         self._do(depth, head)
         self._ended |= {ast.unparse(n.target) for x in body for n in ast.walk(x) if isinstance(n, ast.For)}
+        before = set(self._assigned)
         self._block(body, depth + 1)
+        self._assigned = before  # because there may be no step
         self._do(depth, "}")
 
     def _do_AugAssign(self, node: ast.AugAssign, depth: int) -> None:
         target, kind = self.of(node.target)
         value, other = self.of(node.value)
         sign, _ = self._operator(node.op)
+        if not all(x in ("real", "integer") for x in (kind, other)):
+            raise DialectError(f"{sign}= of a {_name(kind)} and a {_name(other)}")
         result = "real" if sign == "/" else _joined(kind, other)
         if isinstance(node.target, ast.Name):
             self._keep(node.target.id, result)
@@ -404,7 +426,10 @@ class _Body:
             self._do(depth, f"{place} = {_converted(text, kind, wanted, _CHOICE)};")
 
     def _keep(self, name: str, kind: CType) -> None:
+        if name in _RESERVED.split():
+            raise DialectError(f"the name {name}, which means something else in C")
         self._ended.discard(name)
+        self._assigned.add(name)
         before = self._variables.get(name, kind)
         self._variables[name] = _joined(before, kind)
         if name in self._arguments and self._variables[name] != before:
@@ -448,10 +473,10 @@ class _Body:
     def _of_Name(self, node: ast.Name) -> Translated:
         if node.id in self._ended:
             raise DialectError(f"{node.id} is read after its loop")
-        if node.id in self._variables:
+        if node.id in self._assigned:
             return node.id, self._variables[node.id]
-        if node.id not in self._scope:
-            raise DialectError(f"{node.id} has no value yet")
+        if node.id in self._variables or node.id not in self._scope:
+            raise DialectError(f"{node.id} has no value yet, or on some paths only")
         return self.to.constant(node.id, self._scope[node.id])
 
     def meaning(self, node: ast.expr) -> Any:
@@ -476,9 +501,13 @@ class _Body:
         text, kind = self.of(node.value)
         if any(isinstance(x, ast.UnaryOp) for x in at):
             raise DialectError("a negative index")
-        places = [self.grouped(x, _UNARY) for x in at]
-        if _is_plain(kind):
+        places, kinds = self._operands(*((x, _UNARY) for x in at))
+        if not all(x in ("integer", "bool") for x in kinds):
+            raise DialectError("an index that is no integer")
+        if isinstance(kind, Record) and _is_plain(kind):
             if isinstance(at[0], ast.Constant):
+                if ast.unparse(at[0]) not in map(str, range(len(kind.members))):
+                    raise DialectError(f"an entry {ast.unparse(at[0])} of a {_name(kind)}")
                 return f"{text}.x{at[0].value!r}", "real"
             return f"((const real *)&{text})[{places[0]}]", "real"
         if not isinstance(kind, CArray) or len(places) > kind.axes:
@@ -551,10 +580,11 @@ class _Body:
         return f"{name}({', '.join(text for text, _ in given)})", kind
 
 
-def _returns(body: Sequence[ast.stmt]) -> bool:
-    """Whether every path through some statements ends in a return."""
+def _leaves(body: Sequence[ast.stmt], ways: Any = ast.Return) -> bool:
+    """Whether every path through some statements ends in a return, or in one of other ways."""
     last = body[-1] if body else None
-    return isinstance(last, ast.Return) or (isinstance(last, ast.If) and _returns(last.body) and _returns(last.orelse))
+    inside = isinstance(last, ast.If) and _leaves(last.body, ways) and _leaves(last.orelse, ways)
+    return inside or isinstance(last, ways)
 
 
 def _names_in(node: ast.AST) -> set[str]:
@@ -635,7 +665,7 @@ def _of_each(name: str, body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
 # The functions, and the constants, that the dialect knows.
 _KNOWN: dict[Any, Callable[["_Body", Sequence[ast.expr]], Translated]] = {
     int: partial(_in_c, "(integer){0}", "integer"),
-    bool: partial(_in_c, "({0})", "bool"),
+    bool: lambda body, nodes: (f"({body.of(nodes[0])[0]} != 0)", "bool"),
     abs: partial(_in_c, "absolute({0})", "real"),
     max: partial(_in_c, "greater({0}, {1})", "real"),
     math.sqrt: partial(_in_c, "root({0})", "real"),

@@ -172,9 +172,8 @@ class _Source:
             raise ScrewdynError(f"name at most {_MOST_OPTIONAL} optional links, each once; got {optional!r}")
         self.needs = self._needs({link: 1 << i for i, link in enumerate(optional)})
         # For each row, and whether it follows another one; and for each freedom.
-        self.row_needs = [
-            (self.needs[link], at.follows) for link, at in self.model.placements.items() for _ in at.freedoms
-        ]
+        carried = [at.link.name for at in self.model.placements.values() for _ in at.freedoms]
+        self.row_needs = [(self.needs[x], j.mimic is not None) for x, j in zip(carried, model.joints, strict=True)]
         self.freedom_needs = [needs for needs, follows in self.row_needs if not follows]
         self.members: dict[Any, str] = {}
         if symbols := symbols_of(self.model):

@@ -15,6 +15,7 @@ chart moves with the joint: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_
 """
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -211,7 +212,7 @@ def integrate(where: Table, groups: Table, q: Table, v: Table, reached: Table) -
                 reached[at + turns + i] = q[at + turns + i] + travel[i]
 
 
-_ORDINARY = Charts(np.arange(0), np.zeros((0, GROUP), np.int64), np.zeros((0, 4)), np.zeros((0, COUPLING)))
+_ORDINARY = Charts(np.zeros(0, np.int64), np.zeros((0, GROUP), np.int64), np.zeros((0, 4)), np.zeros((0, COUPLING)))
 
 
 def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Placement], coupled: bool) -> Charts | None:
@@ -227,7 +228,7 @@ def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Plac
         former, new_where = _ORDINARY, [*range(row)]
     where, groups, terms = former.where[:row], former.groups, former.terms
     if len(groups) and groups[-1, ROW] >= row:  # a group joint has been detached
-        groups, terms = groups[groups[:, ROW] < row], terms[terms[:, ROW] < row]
+        groups, terms = (x[: bisect_left(x[:, ROW].tolist(), row)] for x in (groups, terms))
     new_groups: list[list[int]] = []
     new_terms: list[tuple[float, ...]] = []
     for at in new:
@@ -251,7 +252,7 @@ def _joined(rows: Array, further: list[Any]) -> Array:
     """An array with further rows."""
     if not further:
         return rows
-    return np.concatenate([rows, further]) if len(rows) else np.array(further)
+    return np.concatenate([rows, further]) if len(rows) else np.array(further, rows.dtype)
 
 
 def _couplings(where: Array, links: Sequence[Placement]) -> Array:

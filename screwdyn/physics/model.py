@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -79,10 +80,12 @@ class Model:
         self.placements, self.index, self.nq, self.charts = {}, {None: -1}, 0, None
         kept = former if common else None
         lighter: set[str | None] = set()  # freedoms that carry other bodies than before
+        gone = []  # the last one first
         if kept is not None:
             self.placements, self.index, self.nq = kept.placements.copy(), kept.index.copy(), kept.nq
             for _ in kept.nodes[common:]:
-                _, at = self.placements.popitem()
+                at = self.placements.popitem()[1]
+                gone.append(at)
                 if at.freedoms:
                     self.nq -= at.nq
                     for _ in at.names:
@@ -90,15 +93,23 @@ class Model:
                 elif at.body is not NOTHING:
                     lighter.add(at.coordinate)
             lighter &= self.index.keys()
-        n, position, rows = len(self.index) - 1, self.nq, []
+        n, position = len(self.index) - 1, self.nq
         again = [at for at in self.placements.values() if at.coordinate in lighter] if lighter else []
         new = [self._place(node, former) for node in self.nodes[common:]]
-        for at in new:
+        # The last rows are as before but for their numbers, and those of their parents.
+        alike = [*map(operator.is_, reversed(new), gone), False].index(False)
+        rows: list[Any] = []
+        parents: list[int] = []
+        for k, at in enumerate(new, alike - len(new)):
             if at.freedoms:
-                rows += at.rows(len(self.index) - 1, self.index[at.parent])
-                for name in at.names:
-                    self.index[name] = len(self.index) - 1
+                row, above = len(self.index) - 1, self.index[at.parent]
+                if k < 0:
+                    rows += at.rows(row, above)
+                else:
+                    parents += above, *range(row, row + len(at.names) - 1)
+                self.index |= zip(at.names, itertools.count(row), strict=False)
                 self.nq += at.nq
+        end = n + len(rows)
         welded = [at for at in (*again, *new) if not at.freedoms and at.body is not NOTHING]
         kind: Any = np.float64
         if expressions.possible():
@@ -109,13 +120,16 @@ class Model:
             entries[-1, FIRST] = -1.0
         elif kind is object:
             return self._make(former, 0)
-        elif n + len(rows) + 1 == len(kept.entries):
+        elif end + len(parents) + 1 == len(kept.entries):
             entries = kept.entries.copy()
         else:
-            entries = np.empty((n + len(rows) + 1, COLUMNS))
-            entries[:n], entries[-1] = kept.entries[:n], kept.entries[-1]
+            entries = np.empty((end + len(parents) + 1, COLUMNS))
+            entries[:n], entries[end:] = kept.entries[:n], kept.entries[-1 - len(parents) :]
+            entries[end:-1, FIRST] += len(entries) - len(kept.entries)
+        if parents:
+            entries[end:-1, PARENT] = parents
         if rows:
-            entries[n:-1] = rows
+            entries[n:end] = rows
         if kept is None or self.gravity is not kept.gravity:
             entries[-1, :3] = self.gravity
         for coordinate in lighter:
@@ -124,15 +138,16 @@ class Model:
             if at.freedoms:
                 entries[self.index[at.coordinate], MASS:PARENT] = at.body
         for at in welded:
-            body = entries[self.index[at.coordinate], MASS:PARENT]
-            body += at.body  # in place: the row need not be written again
+            if self.index[at.coordinate] < end:
+                body = entries[self.index[at.coordinate], MASS:PARENT]
+                body += at.body  # in place: the row need not be written again
         entries.setflags(write=False)
         self.entries = entries
         if kept is None or kept.coupled or self.coupled:
             self.charts = charts_of(None, 0, 0, tuple(self.placements.values()), self.coupled)
         elif rows or kept.charts is not None:
             self.charts = charts_of(kept.charts, n, position, new, coupled=False)
-        if self.charts is None and kind is np.float64:
+        if not self.coupled and kind is np.float64:
             self.__dict__["table"] = entries  # without the lock of a cached property
         return None
 

@@ -42,11 +42,6 @@ class Placement(NamedTuple):
     names: tuple[str, ...]  # of the joint's rows
 
     @property
-    def follows(self) -> bool:
-        """Whether the joint follows another one."""
-        return self.joint is not None and self.joint.mimic is not None
-
-    @property
     def nq(self) -> int:
         """Number of positions of the joint."""
         return 0 if self.joint is None else self.joint.nq

@@ -109,9 +109,9 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         self._kept = [table, places, parents, firsts]
         groups = terms = of_where = of_groups = of_terms = 0
         if chart is not None:
-            copied, kinds = table.copy(), (np.int64, np.int64, np.float64, np.float64)
-            # Kernels read memory as it is: any other type would be read wrong.
-            chart = charts.Charts(*(np.asarray(x, kind, order="C") for x, kind in zip(chart, kinds, strict=True)))
+            copied = table.copy()
+            if model.coupled:  # kernels read memory as it is: any other type would be read wrong
+                chart = chart._replace(couplings=np.asarray(chart.couplings, np.float64, order="C"))
             self._kept += [copied, *chart]
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
             of_where, of_groups, of_terms, _ = map(address, chart)

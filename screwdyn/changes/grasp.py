@@ -178,13 +178,16 @@ class Grasp(Scheduled[GraspEvent]):
         q, qd = np.concatenate([state.q, first, own_q]), np.concatenate([state.qd, np.zeros(joint.nv), own_qd])
         if hanging:
             q = _hung(tree, q, handle.name, new.coordinates, len(state.qd) + joint.nv)
-            first, own_q = np.split(q[len(state.q) :], [joint.nq])
-        T = home @ pose_at(joint, first) if joint.nv else home
+        k = len(state.q) + joint.nq
+        first, own_q, own_qd = q[len(state.q) : k], q[k:], qd[len(state.qd) + joint.nv :]  # copies, for later
+        # Zeros have the same signs as in the product with the identity.
+        moved = home + 0.0 if start is None and pose is None else home @ pose_at(joint, first)
+        T = moved if joint.nv else home
         carried = screw.twist_in(T, rates)
         V = payload_twist(twist, carried)
         outcome, brought = law.struck(tree, q, qd, handle.name, V - carried)
         brought += law.motor_energy(tree, q, qd, handle.name, apart=True)
-        before = partial(_alone, tree.copy(), handle.name, hand, T, V, *map(np.array, (own_q, own_qd)))
+        before = partial(_alone, tree.copy(), handle.name, hand, T, V, own_q, own_qd)
         return GraspEvent(**outcome, kinetic_energy_brought=brought, handle=handle, _payload=before)
 
     def _again(self, tree: Robot, state: State, root: str) -> GraspEvent:

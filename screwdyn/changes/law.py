@@ -145,8 +145,8 @@ def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None
 def check_bodies(model: Model, moving: Array | None = None, slipping: tuple[Array, str, Array] | None = None) -> None:
     """Raise InertiaError if welded links that move in an impact have a negative kinetic energy in some motion.
 
-    ``moving`` tells which freedoms do, by default all. A link that is ``slipping`` is a body of its own: the first of
-    its :func:`_parts`, its name, and its slip.
+    ``moving`` is not zero for freedoms that do, by default all. A link that is ``slipping`` is a body of its own: the
+    first of its :func:`_parts`, its name, and its slip.
     """
     if not any([at.link.inertia is not None and at.link.inertia.is_effective for at in model.placements.values()]):
         return
@@ -188,6 +188,6 @@ def _parts(model: Model, root: str) -> Array:
             if other.coordinate == at.coordinate and other.body is not NOTHING:
                 bodies[name in inside] = tuple(map(add, bodies[name in inside], other.body))
         parts[0, 1:21] = *bodies[True], *bodies[False]
-    for k, part in zip(rows, parts[1:], strict=True):
-        part[0], part[1:11] = k, table[k, MASS:PARENT]
+    if rows:
+        parts[1:, 0], parts[1:, 1:11] = rows, table[rows, MASS:PARENT]
     return parts

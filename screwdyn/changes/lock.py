@@ -47,15 +47,16 @@ class Lock(Scheduled[LockEvent]):
 
     def enact(self, tree: Robot, state: State) -> LockEvent:
         """What slips are the freedoms of the joint, in the tree before, in which all that follow it still move."""
-        at, before = tree.topology.carrying(self.joint), tree.copy()
-        stays_q, stays = np.ones(len(state.q), dtype=bool), np.ones(len(state.qd), dtype=bool)
-        positions = [before.positions.index(name) for name in at.joint.position_names(at.name)]
-        own = [before.coordinates.index(name) for name in at.coordinates]
-        stays_q[positions] = stays[own] = False
-        tree.topology = tree.topology.lock(self.joint, state.q[positions])
-        q, qd = state.q[stays_q], state.qd[stays]
-        jump = np.where(stays, 0.0, -state.qd)
-        law.check_bodies(before.model, stays | (jump != 0))
+        topology, before = tree.topology, tree.copy()
+        at = topology.carrying(self.joint)
+        positions = _entries(at.joint.position_names(at.name), topology.positions)
+        own = _entries(at.coordinates, topology.coordinates)
+        goes_q, goes, jump = np.zeros(len(state.q), bool), np.zeros(len(state.qd), bool), np.zeros(len(state.qd))
+        goes_q[positions] = goes[own] = True
+        jump[own] = -state.qd[own]
+        tree.topology = topology.lock(self.joint, state.q[positions])
+        q, qd, stays = state.q[~goes_q], state.qd[~goes], ~goes
+        law.check_bodies(before.model, stays + jump)
 
         def momentum(change: Array) -> Array:
             jump[stays] = change
@@ -72,6 +73,12 @@ class Lock(Scheduled[LockEvent]):
             joint=self.joint,
             impulse=impulse,
         )
+
+
+def _entries(names: tuple[str, ...], of: tuple[str, ...]) -> slice:
+    """Where the names of a joint are, which follow each other."""
+    first = of.index(names[0]) if names else 0
+    return slice(first, first + len(names))
 
 
 @overload

@@ -74,7 +74,7 @@ def array(value: Any) -> Array:
 
 def real(value: Any) -> Array:
     """A float64 array of real numbers, possibly the given one; errors as for :func:`array`, and for expressions."""
-    return _float64(_given(value))
+    return value if type(value) is np.ndarray and value.dtype is _FLOAT64 else _float64(_given(value))
 
 
 def _given(value: Any) -> npt.NDArray[Any]:

@@ -117,11 +117,6 @@ class Scheduled(ABC, Generic[Outcome]):
         """Make the change without a state, by the method of the tree, which may have the name of the kind."""
         getattr(tree, self.kind())(**{x.name: getattr(self, x.name) for x in fields(self) if x.name not in _DUE})
 
-    def check_due(self) -> None:
-        """Raise ScrewdynError unless it has a time or a condition, without which a run never makes it."""
-        if self.time is None and self.when is None:
-            raise ScrewdynError(f"a {type(self).__name__} needs either time= or when= in a run")
-
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
         """The joints that it brings, by name, in a run that begins with the tree."""
         return {}

@@ -322,10 +322,8 @@ def grasp(
 
 
 def _hung(tree: Robot, q: Array, root: str, own: Sequence[str], first: int) -> Array:
-    """The configuration in which a payload hangs at rest by its joint, and by its own passive joints.
-
-    ``first`` is the first of its own freedoms. EquilibriumError if there is none, also within the limits.
-    """
+    """The configuration in which a payload hangs at rest; EquilibriumError if there is none, also within the limits."""
+    # ``first`` is the first of its own freedoms.
     passive = compress(tree.coordinates[first:], tree.model.passive[first:])
     freedoms = [*own, *passive]
     try:

@@ -172,10 +172,8 @@ def check_bodies(model: Model, moving: Array | None = None, slipping: tuple[Arra
 
 
 def _parts(model: Model, root: str) -> Array:
-    """The bodies of a link and of all links beyond it by rows, (rows, 25), as ``physics.table.Part`` reads them.
-
-    That of the link comes first; only its row may also carry bodies of others, which do not slip.
-    """
+    """The bodies of a link, which come first, and of all links beyond it, (rows, 25), as ``table.Part`` reads them."""
+    # Only the first row may also carry bodies of others, which do not slip.
     (_, *beyond), placements, table = model.topology.subtree(root), model.placements, model.table
     at = placements[root]
     row, rows = model.index[at.coordinate], [model.index[name] for x in beyond for name in placements[x].names]

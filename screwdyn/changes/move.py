@@ -302,11 +302,8 @@ def _relative(tree: Robot, state: State, link: str, to: str) -> tuple[Array, Arr
 
 
 def _exchanged(tree: Robot, state: State, link: str, topology: Topology, q: Array, slip: Array) -> ImpactEvent:
-    """The impact in which a link gets the joint of another structure, which starts at positions q with zero rates.
-
-    ``slip`` is the twist of the link just before, in its own frame, minus that which the joint then allows, (6,). The
-    motor of the former joint leaves with its energy.
-    """
+    """The impact in which a link gets its joint of another structure, at positions q with zero rates."""
+    # ``slip`` is its twist just before, in its own frame, minus that which the joint then allows, (6,).
     former, at = law.motor_energy(tree, state.q, state.qd, link), topology.attachments[link]
     tree.topology = topology
     positions = dict(zip(at.joint.position_names(at.name), q.tolist(), strict=True))

@@ -74,7 +74,10 @@ class Release(Scheduled[ReleaseEvent]):
             after = move.rehung(tree, state, root, root, flying)
         elif bridges:
             move.require_independent(tree, bridges[0].joint, at)
-            after = _grafted(tree, state, root, bridges[0])
+            Closure(tree, tree.model).check_moving(state.q, state.qd)
+            loop = _carrying(tree, root, bridges[0])
+            after = move.rehung(tree, state, root, loop.link, tree.topology.grafted(root, loop))
+            tree.forward_dynamics(after.q, after.qd, np.zeros(tree.nv))  # raises an error without inertia of a joint
         else:
             left = float(tree.subtree_kinetic_energy(root, state.q, state.qd))
             left += law.motor_energy(tree, state.q, state.qd, root, apart=True)
@@ -148,12 +151,3 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
 def _carrying(tree: Robot, root: str, loop: Loop) -> Loop:
     """A loop as one that carries a link of the subtree of a root."""
     return loop.carrying(loop.link if loop.link in tree.subtree(root) else loop.to)
-
-
-def _grafted(tree: Robot, state: State, root: str, loop: Loop) -> State:
-    """Hang a link and all links beyond it on a loop instead of on its joint; the state of the changed tree."""
-    Closure(tree, tree.model).check_moving(state.q, state.qd)
-    loop = _carrying(tree, root, loop)
-    after = move.rehung(tree, state, root, loop.link, tree.topology.grafted(root, loop))
-    tree.forward_dynamics(after.q, after.qd, np.zeros(tree.nv))  # raises an error for a joint that feels no inertia
-    return after

@@ -452,10 +452,7 @@ _SIDES = {"above": 1.0, "below": -1.0}
 
 
 def _passed(number: str, name: str, side: str, value: float, after: float, t: float, state: State) -> float | bool:
-    """How far a number is above or below a value, rad, m, rad/s or m/s; False earlier, or if there is no such name.
-
-    It is the position or velocity of a coordinate, or x, y or z of a link's origin in the base frame.
-    """
+    """How far a position, a rate or a coordinate of an origin is beyond a value; False earlier, or without the name."""
     tree: Any = state.tree
     if t < after or name not in getattr(tree, _NUMBERS[number]):
         return False

@@ -227,10 +227,7 @@ class _Source:
         return found
 
     def inertias(self, tape: Tape, table: Scalars) -> tuple[Scalars, Scalars]:
-        """The table without optional bodies, and their inertial numbers, which are 0 if they are left out.
-
-        So are the armatures of their joints.
-        """
+        """The table without optional bodies, whose armatures are 0 if they are left out, and their inertial numbers."""
         table, extra = table.copy(), np.full((len(table), PARENT - MASS), 0.0, dtype=object)
         table[:-1, ARMATURE] *= [_present(tape, needs) for needs, _ in self.row_needs]
         placements = self.model.placements.items()

@@ -340,10 +340,8 @@ class Compiled(Numbers, Configurations, TakesOut):
         record: int | None,
         stored: Sequence[Array],
     ) -> Array:
-        """Write samples after ``record`` steps each, or final states; return the steps that succeeded, (count, 1).
-
-        The clock is the time at the start and a step, s.
-        """
+        """Write samples after ``record`` steps each, or final states; return the steps that succeeded, (count, 1)."""
+        # The clock is the time at the start and a step, s.
         state, sample, step, done = [given.q, given.qd], 0, 0, np.zeros((given.count, 1))
         if record is not None:
             sample = 1
@@ -473,10 +471,8 @@ class Rollout:
 
 
 def _payload(model: Model, given: Mapping[str, Any]) -> tuple[list[int], Array]:
-    """The rows that carry some links, and the inertial numbers of all bodies of these rows, (…, 10 · rows).
-
-    They are sums over the bodies, not changes of the model's sums: where all bodies are zero, so are the sums, exactly.
-    """
+    """The rows that carry some links, and the inertial numbers of all bodies of these rows, (…, 10 · rows)."""
+    # Sums over the bodies, not changes of the model's sums: where all bodies are zero, so are the sums, exactly.
     if not isinstance(given, Mapping):
         raise ScrewdynError(f"payload must be a mapping from link to inertia, {{'tool': …}}; got {given!r}")
     moved: dict[str, Array] = {}

@@ -232,10 +232,8 @@ class Derivatives:
     def _evaluate(
         self, name: str, *state: ArrayLike, what: Hashable = None, out: tuple[Array, ...] | None = None
     ) -> tuple[Sequence[Array], bool]:
-        """The results of one function, and whether the assumptions of its tape hold for all states.
-
-        If they do not, arrays that may overlap the arguments have not been written to.
-        """
+        """The results of one function, and whether the assumptions of its tape hold for all states."""
+        # If they do not, arrays that may overlap the arguments have not been written to.
         function, model, names = self._function(name, what), self._model, _ARGUMENTS[name]
         single = function.state(state, out)
         if single is not None:

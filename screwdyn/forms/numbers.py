@@ -166,10 +166,7 @@ class Dynamics(Quantities):
         return momentum
 
     def _slipping(self, parts: Array) -> tuple[Callable[..., Any], ...]:
-        """``impact`` and ``slip_momentum`` of ``whole_tree`` for the parts of rows, while the caller keeps these.
-
-        Functions of q, rates and slip, of one state in contiguous arrays. Errors as for :meth:`impulse_response`.
-        """
+        """``impact`` and ``slip_momentum`` of one state for the parts of rows, while the caller keeps these."""
         kernels = self._kernels
         context = kernels.with_places(parts)
 

@@ -507,15 +507,10 @@ class _Target:
         np.maximum.at(self.lower, limits.rows[~up], limits.values[~up])
         turning = _turning(tree)
         self.periodic = np.array([name in turning for name in tree.coordinates], dtype=bool)
-        self.length = self._chain(q0) or 1.0
-
-    def _chain(self, q: Array) -> float:
-        """Sum of the distances between the origins of the links on the path, m."""
-        poses = dict(zip(self.tree.links, self.tree.link_poses(q), strict=True))
-        total, at = 0.0, self.link
-        while (parent := self.tree.topology.attachments[at].parent) is not None:
-            total, at = total + float(np.linalg.norm(poses[at][:3, 3] - poses[parent][:3, 3])), parent
-        return total
+        # The sum of the distances between the origins of the links on the path, m.
+        origins = dict(zip(tree.links, tree.link_poses(q0)[:, :3, 3], strict=True))
+        inward = itertools.pairwise(reversed(tree.path(link)))
+        self.length = sum(float(np.linalg.norm(origins[a] - origins[b])) for a, b in inward) or 1.0
 
     def errors(self, q: Array) -> tuple[Array, Array]:
         """Rotation vector and translation from the link's pose to the target, in axes of the base, (3,) and (3,)."""

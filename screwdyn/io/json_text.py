@@ -162,11 +162,8 @@ def _record(
     /,
     **keys: _Form | tuple[_Form, Any],
 ) -> _Form:
-    """The form of objects of JSON, made by a function of the values by key.
-
-    An optional key has the value, as it is written, that is left out. The values to write are attributes, or those of a
-    view.
-    """
+    """The form of objects of JSON, made by a function of the values by key, and written from attributes or a view."""
+    # An optional key has the value, as it is written, that is left out.
     forms = {key: form if isinstance(form, _Form) else form[0] for key, form in keys.items()}
     optional = {key: form[1] for key, form in keys.items() if not isinstance(form, _Form)}
     required = [key for key in keys if key not in optional]

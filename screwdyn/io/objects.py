@@ -345,10 +345,8 @@ class _Reader:
         return Joint(screws, name=name, armature=self.equal(name, "armature", armature), **options), home
 
     def follower(self, i: int) -> Joint:
-        """A joint that follows another one; Pinocchio's screw of it is a multiple of its own, for the rate of that one.
-
-        Pinocchio's model has no damping, friction, armature or limits of such a joint.
-        """
+        """A joint that follows another one, without damping, friction, armature or limits, as in Pinocchio."""
+        # Pinocchio's screw of it is a multiple of its own, for the rate of the other one.
         m, name = self.model, self.model.names[i]
         leader = m.names[m.mimicked_joints[list(m.mimicking_joints).index(i)]]
         there, (screws, home) = m.joints[i].extract(), self.screws(i)
@@ -372,10 +370,8 @@ class _Reader:
         return np.concatenate([S[3:], S[:3]]), np.array(data.M.homogeneous)
 
     def is_product(self, i: int, screws: Array, home: Array, ratio: float = 1.0) -> bool:
-        """Whether the joint moves as home · exp(Ŝ₁ q₁) … exp(Ŝ_k q_k); if so, its screws say everything about it.
-
-        The q of a mimic joint are ``ratio`` times those of the joint that it follows.
-        """
+        """Whether the joint moves as home · exp(Ŝ₁ q₁) … exp(Ŝ_k q_k); if so, its screws say everything about it."""
+        # The q of a mimic joint are ``ratio`` times those of the joint that it follows.
         m, there = self.model, self.model.joints[i]
         k = screws.shape[1]  # nv of a mimic joint is 0
         v = np.zeros(m.nv)

@@ -61,15 +61,6 @@ class Charts(NamedTuple):
         return len(self.couplings) > 0
 
 
-def number_of_quaternions(groups: Table) -> int:
-    """Number of quaternions, each of which has one more position than freedoms."""
-    count = 0
-    for g in range(groups.shape[0]):
-        if int(groups[g, ORIENTATION]) == 4:
-            count += 1
-    return count
-
-
 def unit_quaternions(groups: Table, q: Table, nq: int, count: int) -> bool:
     """Whether the quaternions in some states have length 1, to ``LENGTH_TOLERANCE``."""
     for g in range(groups.shape[0]):

@@ -255,10 +255,8 @@ def _pose(T: Array) -> Pose:
 
 
 def _screw_frame(S: Array, origin: Vector) -> tuple[Matrix, Vector, float, float]:
-    """Pose of a frame whose z axis is the axis of a unit screw, and the screw's turn and slide there.
-
-    The frame of a pure translation has the given origin.
-    """
+    """Pose of a frame whose z axis is the axis of a unit screw, and the screw's turn and slide there."""
+    # The frame of a pure translation has the given origin.
     *w, a, b, c = S.tolist()
     v = (a, b, c)
     turns = any(w)

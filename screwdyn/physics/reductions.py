@@ -259,10 +259,8 @@ def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
 
 
 def _extents(parents: Array, own: Array, distances: Array) -> Array:
-    """The largest distance, m, in the frames of each row and of those that it carries, (n,).
-
-    That of its parent where there is none, or 1. The distances are those of the rows' origins from their parents'.
-    """
+    """The largest distance of a row, or of one that it carries, from the row before, m, (n,)."""
+    # That of its parent where there is none, or 1.
     found = own.copy()
     for i in range(len(own) - 1, -1, -1):
         if parents[i] >= 0:

@@ -411,11 +411,8 @@ def frame_along(z: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _perpendicular(z: Sequence[Any]) -> list[Any]:
-    """A unit vector perpendicular to a unit vector z of expressions, with denominators of at least 1 for all values.
-
-    Duff et al., "Building an orthonormal basis, revisited", 2017. The pivot is a component of z whose sign is known, or
-    else the last component, with one case for each sign.
-    """
+    """A unit vector perpendicular to a unit vector z of expressions, with denominators of at least 1 for all values."""
+    # Duff et al., "Building an orthonormal basis, revisited", 2017, about a component of known sign if there is one.
     sides = [expressions.side(component) for component in z]
     k = next((k for k in (2, 0, 1) if expressions.is_number(sides[k])), 2)
     x = [0, 0, 0]

@@ -125,11 +125,7 @@ class Controller:
         return np.clip(tau, -self.largest, self.largest) if self.saturate else tau
 
     def _checked(self, t: float, value: object) -> Array:
-        """Torques of all freedoms, (nv,), from what the function returned.
-
-        ShapeError or UnknownNameError if it is neither an array over all or over the active freedoms nor a mapping from
-        coordinates, and JointError for a torque on a passive joint.
-        """
+        """Torques of all freedoms, (nv,), from what the function returned; JointError for one on a passive joint."""
         model = self.layout.model
         names, passive = self.names, np.array(model.passive, dtype=bool)
         active = [name for name, loose in zip(names, model.passive, strict=True) if not loose]
@@ -529,10 +525,6 @@ class EquationsOfMotion:
         """Torques and accelerations at a time, (nv,)."""
         tau, force = self.forces(t, q, qd)
         return self.none.copy() if tau is None else tau.copy(), self.accelerations(q, qd, force)
-
-    def smooth_accelerations(self, q: Array, qd: Array) -> Array:
-        """q̈ at any number of states, (…, nv), if the equations are :attr:`smooth`."""
-        return np.asarray(self.tree.forward_dynamics(q, qd, self.own.viscous_force(qd) + self.own.spring_force(q)))
 
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
         """q̈, (nv,), for all joint forces but those on freedoms that are held."""

@@ -108,10 +108,7 @@ def _again(happened: Happened) -> bool:
 
 
 def _flight(body: FreeBody, begin: float, end: float, names: Mapping[str, str]) -> list[Stage]:
-    """The free flight of a payload in the base frame of the robot that released it, without torques in its joints.
-
-    SingularAttachmentError if it has no inertia, such as a massless frame.
-    """
+    """The free flight of a payload, without torques in its joints, in the base frame of the robot that released it."""
     root, links = body.tree.base, body.tree.links
     base = next(name for name in chain(["world"], (f"world{k}" for k in count(2))) if name not in links)
     world = type(body.tree)(base, body.pose[:3, :3] @ body.tree.gravity)

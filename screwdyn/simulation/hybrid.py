@@ -108,7 +108,8 @@ class Recorder:
         y = equations.closed(np.concatenate(self.values, axis=1).T)
         q, qd = layout.parts(y)
         if equations.smooth:
-            torque, qdd = np.zeros(qd.shape), equations.smooth_accelerations(q, qd)
+            own, torque = equations.own.viscous_force(qd) + equations.own.spring_force(q), np.zeros(qd.shape)
+            qdd = np.asarray(equations.tree.forward_dynamics(q, qd, own))
         else:
             torque, qdd = (np.array(x).reshape(qd.shape) for x in zip(*self.derived, strict=True))
         model, tree, t = layout.model, layout.tree, np.concatenate(self.times)

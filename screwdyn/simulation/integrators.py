@@ -76,10 +76,8 @@ def _end_at_rounding(solver: Any) -> None:
 
 @functools.cache
 def _coefficients() -> tuple[list[float], list[Array], Array, Array]:
-    """Of DOP853: nodes and weights of 16 stages, of two estimates of the error, (2, 13), and of polynomials, (7, 16).
-
-    The weights of the thirteenth stage are the result of the step; the last three are for the polynomial only.
-    """
+    """Of DOP853: nodes and weights of 16 stages, two estimates of the error, (2, 13), and polynomials, (7, 16)."""
+    # The weights of the thirteenth stage are the result of the step; the last three are for the polynomial only.
     from scipy.integrate import DOP853
 
     stages = len(DOP853.C)

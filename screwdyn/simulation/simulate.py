@@ -437,7 +437,8 @@ def simulate(
     if not isinstance(events, Sequence) or not all(isinstance(event, Scheduled) for event in events):
         raise ScrewdynError(f"events must be a list of events, such as Grasp and Release; got {events!r}")
     for event in events:
-        event.check_due()
+        if event.time is None and event.when is None:
+            raise ScrewdynError(f"a {type(event).__name__} needs either time= or when= in a run")
         if event.time is not None and not start <= event.time <= end:
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")

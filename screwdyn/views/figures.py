@@ -377,10 +377,7 @@ def _draw_energy(ax: Axes, run: Run) -> None:
 
 
 def _set_range(ax: Axes, values: Sequence[Array], scale: float, limits: Sequence[float] = ()) -> list[float]:
-    """Set the range of the axis so that it shows the values, but not noise, and the limits near them, returned.
-
-    Values that differ by less than ``_NOISE`` of the scale are drawn as the same one.
-    """
+    """Set the range of the axis so that it shows the values, but not noise, and the limits near them, returned."""
     low = float(min(np.fmin.reduce(x) for x in values))
     high = float(max(np.fmax.reduce(x) for x in values))
     if high - low <= _NOISE * scale:

@@ -74,10 +74,8 @@ def _server() -> Iterator[viser.ViserServer]:
 
 @contextmanager
 def _guarded() -> Iterator[list[Any]]:
-    """Servers that viser starts in the block refuse all requests but those of their own page; yields their handlers.
-
-    viser has no option for this; it looks the function ``serve`` up where it is replaced here.
-    """
+    """Servers that viser starts in the block refuse all requests but those of their own page; yields their handlers."""
+    # viser has no option for this; it looks the function ``serve`` up where it is replaced here.
     serve = asyncio_server.serve
     guarded: list[Any] = []
 
@@ -102,10 +100,8 @@ def _guarded() -> Iterator[list[Any]]:
 
 
 def _own(headers: Any) -> bool:
-    """Whether a request is for a name of this machine, and comes from a page of the same address, or from none.
-
-    Browsers state the page of every websocket. The name keeps pages away whose own name has come to mean this machine.
-    """
+    """Whether a request is for a name of this machine, and comes from a page of the same address, or from none."""
+    # Browsers state the page of every websocket; another name may have come to mean this machine.
     hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
     if len(hosts) != 1 or hosts[0].rpartition(":")[0] not in ("127.0.0.1", "localhost"):
         return False

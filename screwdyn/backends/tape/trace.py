@@ -72,7 +72,8 @@ class Subject(NamedTuple):
     @property
     def nq(self) -> int:
         """Number of positions."""
-        return self.nv + charting.number_of_quaternions(self.chart.groups)
+        # A quaternion has one position more than freedoms.
+        return self.nv + sum(int(group[charting.ORIENTATION]) == 4 for group in self.chart.groups)
 
     @property
     def chart(self) -> Charts:

@@ -238,6 +238,9 @@ class Dynamics(Quantities):
         tau = empty(math.prod(batch) * model.nv)
         entry = INTERNAL["wrench_torque"]
         kernels.fill(entry, kernels.context, math.prod(batch), [flat, W], [tau])
+        if not np.isfinite(tau).all():
+            largest = max(float(np.abs(F).max()) for F in wrenches.values())
+            raise ShapeError(f"a wrench is {largest:.3g} N m or N in an entry; results would overflow")
         return tau.reshape(*batch, model.nv)
 
     def _evaluate(self, entry: Quantity, *values: Any, out: Any = None) -> Any:

@@ -318,3 +318,15 @@ def test_configurations_and_joint_forces_are_finite():
     ):
         with pytest.raises(sd.ShapeError, match=r"at '(fly.vx.|foot.px.|spring)'; results would overflow"):
             call()
+
+
+def test_wrenches_whose_forces_would_overflow_are_refused():
+    arm = sd.robots.ur5()
+    state = np.full((3, 6), 0.3)
+    for call in (arm.wrench_torque, lambda q, F: arm.inverse_dynamics(q, q, q, F)):
+        with pytest.raises(sd.ShapeError, match=r"a wrench is 1e\+308 N m or N in an entry; results would overflow"):
+            call(state, {"tool0": [1e308] * 6})
+    with pytest.raises(sd.ShapeError, match="quaternion"):
+        hip = sd.KinematicTree()
+        hip.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.spherical(), name="leg")
+        hip.wrench_torque([0, 0, 0, 2], {"leg": [1.0] * 6})

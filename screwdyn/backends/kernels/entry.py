@@ -37,8 +37,9 @@ with suppress(ImportError, KeyError, AttributeError):
 
 if machine is in_python:
     warnings.warn(
-        "screwdyn has no compiled kernels: the same formulas run as Python, hundreds of times slower. Install a C "
-        "compiler (Debian: apt install gcc; macOS: xcode-select --install), then screwdyn again.",
+        "screwdyn has no compiled kernels of its present formulas, which run as Python, hundreds of times slower. "
+        "With a C compiler (Debian: apt install gcc; macOS: xcode-select --install), install it again: in a clone by "
+        "pip install -e ., else by pip install --force-reinstall --no-cache-dir screwdyn",
         ScrewdynWarning,
         stacklevel=2,
     )

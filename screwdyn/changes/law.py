@@ -148,7 +148,7 @@ def check_bodies(model: Model, moving: Array | None = None, slipping: tuple[Arra
     ``moving`` is not zero for freedoms that do, by default all. A link that is ``slipping`` is a body of its own: the
     first of its :func:`_parts`, its name, and its slip.
     """
-    if not any([at.link.inertia is not None and at.link.inertia.is_effective for at in model.placements.values()]):
+    if not any([(I := at.link.inertia) is not None and I.is_effective for at in model.placements.values()]):
         return
     moved = {*model.coordinates} if moving is None else {*itertools.compress(model.coordinates, moving)}
     first = {model.index[at.coordinate]: name for name, at in reversed(model.placements.items())}

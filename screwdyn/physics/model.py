@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -97,7 +96,7 @@ class Model:
         again = [at for at in self.placements.values() if at.coordinate in lighter] if lighter else []
         new = [self._place(node, former) for node in self.nodes[common:]]
         # The last rows are as before but for their numbers, and those of their parents.
-        alike = [*map(operator.is_, reversed(new), gone), False].index(False)
+        alike = [*map(operator.is_, reversed(new), gone), False].index(False) if gone else 0
         rows: list[Any] = []
         parents: list[int] = []
         for k, at in enumerate(new, alike - len(new)):
@@ -107,7 +106,8 @@ class Model:
                     rows += at.rows(row, above)
                 else:
                     parents += above, *range(row, row + len(at.names) - 1)
-                self.index |= zip(at.names, itertools.count(row), strict=False)
+                for name in at.names:
+                    self.index[name] = len(self.index) - 1
                 self.nq += at.nq
         end = n + len(rows)
         welded = [at for at in (*again, *new) if not at.freedoms and at.body is not NOTHING]

@@ -156,7 +156,7 @@ def trees():
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """The trees, their states in single precision, and a folder with a program for them."""
-    folder, found = tmp_path_factory.mktemp("library") / "made here", []
+    folder, found = tmp_path_factory.mktemp("library") / "made", []
     sd.c_library(folder)
     rng = np.random.default_rng(10)
     for tree in trees():

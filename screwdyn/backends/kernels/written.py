@@ -610,6 +610,12 @@ def _in_c(text: str, kind: CType, body: "_Body", nodes: Sequence[ast.expr]) -> T
     return text.format(*(body.grouped(node) for node in nodes)), kind
 
 
+def _condition(body: "_Body", node: ast.expr) -> str:
+    """Whether a value is not 0."""
+    text, kind = body.of(node)
+    return f"({text})" if kind == "bool" else f"({body.grouped(node)} != 0)"
+
+
 def _sincos(x: float) -> tuple[float, float]:
     """The sine and cosine of an angle, which is 0 in rows of group joints."""
     if x == 0.0:
@@ -665,7 +671,7 @@ def _of_each(name: str, body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
 # The functions, and the constants, that the dialect knows.
 _KNOWN: dict[Any, Callable[["_Body", Sequence[ast.expr]], Translated]] = {
     int: partial(_in_c, "(integer){0}", "integer"),
-    bool: lambda body, nodes: (f"({body.of(nodes[0])[0]} != 0)", "bool"),
+    bool: lambda body, nodes: (_condition(body, nodes[0]), "bool"),
     abs: partial(_in_c, "absolute({0})", "real"),
     max: partial(_in_c, "greater({0}, {1})", "real"),
     math.sqrt: partial(_in_c, "root({0})", "real"),

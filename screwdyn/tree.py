@@ -351,11 +351,7 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
     # To look at
 
     def show(
-        self,
-        q: ArrayLike | Mapping[str, ArrayLike] | None = None,
-        *,
-        show: Sequence[str] = (),
-        browser: bool = True,
+        self, q: ArrayLike | Mapping[str, ArrayLike] | None = None, *, show: Sequence[str] = (), browser: bool = True
     ) -> Viewer:
         """Open a window on the present tree in the browser, with sliders for its joints (docs/viewing.md).
 

@@ -545,13 +545,7 @@ class _Inputs:
     """
 
     def __init__(
-        self,
-        model: Model,
-        q: ArrayLike,
-        qd: ArrayLike,
-        steps: int,
-        torque: Any,
-        payload: Mapping[str, Any] | None,
+        self, model: Model, q: ArrayLike, qd: ArrayLike, steps: int, torque: Any, payload: Mapping[str, Any] | None
     ) -> None:
         self._model = model
         self._passive = np.array(model.passive, dtype=bool)

@@ -428,11 +428,7 @@ class Linearization:
 
 
 def linearize(
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
-    independent: Sequence[str] | None = None,
+    model: Model, q: ArrayLike, qd: ArrayLike | None, tau: ArrayLike | None, independent: Sequence[str] | None
 ) -> Linearization:
     """See :meth:`screwdyn.KinematicTree.linearize`."""
     numbers, forces, nv = Numbers(model), model.joint_forces, model.nv

@@ -157,10 +157,7 @@ def _list(form: _Form, what: str) -> _Form:
 
 
 def _record(
-    make: Callable[..., Any],
-    view: Callable[[Any], dict[str, Any]] = lambda _: {},
-    /,
-    **keys: _Form | tuple[_Form, Any],
+    make: Callable[..., Any], view: Callable[[Any], dict[str, Any]] = lambda _: {}, /, **keys: _Form | tuple[_Form, Any]
 ) -> _Form:
     """The form of objects of JSON, made by a function of the values by key, and written from attributes or a view."""
     # An optional key has the value, as it is written, that is left out.

@@ -120,10 +120,7 @@ class State:
         return float(self.qd[self._index(coordinate, self.coordinates)])
 
     def onto(
-        self,
-        tree: Robot,
-        q: Mapping[str, ArrayLike] | None = None,
-        qd: Mapping[str, ArrayLike] | None = None,
+        self, tree: Robot, q: Mapping[str, ArrayLike] | None = None, qd: Mapping[str, ArrayLike] | None = None
     ) -> tuple[State, dict[str, dict[str, float]]]:
         """The state of a changed tree with the same values, by name.
 

@@ -446,10 +446,10 @@ _WIDTH, _HIGHEST, _LOWEST, _PAGE, _DPI = 7.2, 1.75, 1.3, 9.0, 200
 
 def plot_run(
     run: Run,
-    what: str | Sequence[str] = ("positions", "torques", "energy"),
-    coordinates: str | Sequence[str] | None = None,
-    degrees: bool = True,
-    ax: Axes | Sequence[Axes] | None = None,
+    what: str | Sequence[str],
+    coordinates: str | Sequence[str] | None,
+    degrees: bool,
+    ax: Axes | Sequence[Axes] | None,
 ) -> Figure:
     """Draw quantities over time, as :meth:`screwdyn.Run.plot` describes."""
     names: Any = [what] if isinstance(what, str) else what

@@ -288,10 +288,7 @@ def write_film(scene: Scene, path: Path, progress: bool = False) -> Animation:
     """Write a film of all frames, or a picture of a single one; ScrewdynError if it cannot be written."""
     target, frames = path.resolve(), range(len(scene.times))
     # Written elsewhere first: an interrupted film would look like a whole one, and replace the former file.
-    with (
-        file_errors(f"write {str(path)!r}"),
-        TemporaryDirectory(dir=target.parent, prefix=".screwdyn-") as folder,
-    ):
+    with file_errors(f"write {str(path)!r}"), TemporaryDirectory(dir=target.parent, prefix=".screwdyn-") as folder:
         part = Path(folder) / target.name
         shown = tqdm(frames, disable=not progress, unit=" frames", leave=False)
         _WRITERS[path.suffix.lower()](scene, part, shown)

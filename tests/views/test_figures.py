@@ -47,7 +47,7 @@ def test_joints_of_several_freedoms_are_drawn_by_position_and_by_force() -> None
     tree.attach(CRATE, to="ship", joint=sd.cylindrical(name="pin", passive=True), name="arm")
     wind = {"ship": np.array([0, 0, 0, 1.0, 0, 0])}
     run = sd.simulate(tree, sd.State(tree), 0.1, lambda t, s: {"ship[vz]": 9.0}, wrenches=lambda t, s: wind, step=0.02)
-    found = panels(figures.plot_run(run))
+    found = panels(run.plot())
     driven, slides, passive = (
         found[f"{what} joints"] for what in ("angles of driven", "displacements of driven", "angles of passive")
     )
@@ -77,12 +77,12 @@ def test_a_rotation_is_drawn_without_jumps_whatever_the_sign_of_its_quaternion()
     run = sd.simulate(tree, sd.State(tree, qd=[0, 0, 1.0]), 6.0, step=0.05)
     for k, state in enumerate(run.states):
         state.q *= (-1) ** (k // 7)
-    turn = line(panels(figures.plot_run(run))["angles of driven joints"], "hip[rz]").get_ydata()
+    turn = line(panels(run.plot())["angles of driven joints"], "hip[rz]").get_ydata()
     np.testing.assert_allclose(turn, np.degrees(run.t), atol=1e-6)
 
 
 def test_every_quantity_has_its_panel_and_its_unit(run: sd.Run) -> None:
-    found = panels(figures.plot_run(run))
+    found = panels(run.plot())
     shown = {title: (ax.get_lines()[0].get_label(), ax.get_ylabel()) for title, ax in found.items()}
     assert shown == {
         "angles of driven joints": ("upper", "angle (°)"),
@@ -107,7 +107,7 @@ def test_every_quantity_has_its_panel_and_its_unit(run: sd.Run) -> None:
 
 
 def test_the_ledger_is_drawn_entry_by_entry(run: sd.Run) -> None:
-    ledger = figures.plot_run(run).axes[-1]
+    ledger = run.plot().axes[-1]
     curves = {c.get_label().split(", ")[0]: c.get_ydata() for c in ledger.get_lines() if c.get_label()[0] != "_"}
     # Nothing is damped here, so no heat of the joints is drawn.
     assert "lost in joints" not in curves
@@ -121,7 +121,7 @@ def test_the_ledger_is_drawn_entry_by_entry(run: sd.Run) -> None:
 
 
 def test_grasp_and_release_are_marked_in_every_panel(run: sd.Run) -> None:
-    figure = figures.plot_run(run)
+    figure = run.plot()
     for ax in figure.axes:
         marks = {text.get_text(): text.xy[0] for text in ax.texts}
         assert marks == {"grasp crate": pytest.approx(0.3), "release crate": pytest.approx(0.7)}
@@ -132,7 +132,7 @@ def test_grasp_and_release_are_marked_in_every_panel(run: sd.Run) -> None:
 def test_two_events_at_one_time_share_a_line() -> None:
     tree = arm()
     grasps = [sd.Grasp(CRATE, to="slide", name=name, twist="co_moving", time=0.1) for name in ("left", "right")]
-    figure = figures.plot_run(sd.simulate(tree, sd.State(tree), 0.2, None, grasps, step=0.05))
+    figure = sd.simulate(tree, sd.State(tree), 0.2, None, grasps, step=0.05).plot()
     assert [text.get_text() for text in figure.axes[0].texts] == ["grasp left, grasp right"]
 
 
@@ -141,7 +141,7 @@ def test_repeated_limits_have_a_line_each_and_one_text() -> None:
     joint = sd.prismatic("z", limits=(0, 9))
     tree.attach(sd.Inertia.point(1.0), to="base", joint=joint, name="ball")
     run = sd.simulate(tree, sd.State(tree, [0.001]), 1.0, stops=sd.SpringStop(1e5), step=0.01)
-    ax = figures.plot_run(run).axes[0]
+    ax = run.plot().axes[0]
     assert len(run.events) > 20
     marks = [c for c in ax.get_lines() if len(c.get_xdata()) == 2 and c.get_xdata()[0] == c.get_xdata()[1]]
     assert len(marks) == len(run.events)
@@ -151,7 +151,7 @@ def test_repeated_limits_have_a_line_each_and_one_text() -> None:
 
 
 def test_legends_stand_beside_the_data(run: sd.Run) -> None:
-    figure = figures.plot_run(run)
+    figure = run.plot()
     figure.draw_without_rendering()
     for ax in figure.axes:
         box = ax.get_legend().get_window_extent()
@@ -160,7 +160,7 @@ def test_legends_stand_beside_the_data(run: sd.Run) -> None:
 
 
 def test_the_marks_stand_above_the_curves(run: sd.Run) -> None:
-    figure = figures.plot_run(run)
+    figure = run.plot()
     figure.draw_without_rendering()
     for ax in figure.axes:
         highest = max(np.nanmax(c.get_ydata()) for c in ax.get_lines() if len(c.get_xdata()) > 2)
@@ -180,7 +180,7 @@ def test_panels_of_what_a_robot_lacks_are_left_out() -> None:
     passive.attach(CRATE, to="base", joint=sd.revolute("x", passive=True), name="pendulum")
     welded = sd.KinematicTree()
     for tree, count in ((passive, 2), (welded, 1)):
-        figure = figures.plot_run(sd.simulate(tree, sd.State(tree), 0.1, step=0.05))
+        figure = sd.simulate(tree, sd.State(tree), 0.1, step=0.05).plot()
         assert len(figure.axes) == count
         figure.draw_without_rendering()
 
@@ -191,7 +191,7 @@ def test_forty_joints_with_long_names_still_fit() -> None:
     for k in range(40):
         name = f"a_joint_with_a_very_long_name_{k}"
         link = tree.attach(CRATE, to=link, joint=sd.revolute("xyz"[k % 3]), name=name).name
-    figure = figures.plot_run(sd.simulate(tree, sd.State(tree), 1e-3, step=5e-4))
+    figure = sd.simulate(tree, sd.State(tree), 1e-3, step=5e-4).plot()
     figure.draw_without_rendering()
     first = figure.axes[0]
     assert first.get_window_extent().width > 500

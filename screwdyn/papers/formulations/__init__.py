@@ -16,12 +16,4 @@ from screwdyn.papers.formulations.jacobians import Kronecker as kronecker
 from screwdyn.papers.formulations.jacobians import Lagrangian as lagrangian
 from screwdyn.papers.formulations.jacobians import Progressive as progressive
 
-__all__ = [
-    "denoc",
-    "generalized_dalembert",
-    "kronecker",
-    "lagrange_euler",
-    "lagrangian",
-    "newton_euler",
-    "progressive",
-]
+__all__ = ["denoc", "generalized_dalembert", "kronecker", "lagrange_euler", "lagrangian", "newton_euler", "progressive"]

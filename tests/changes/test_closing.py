@@ -326,6 +326,31 @@ def test_a_loop_that_would_not_hold_is_refused():
     assert tree.topology is before
 
 
+def test_the_impulses_of_redundant_loops_are_the_least():
+    """Of all impulses with the same effect, over links whose masses differ a thousandfold."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    for name, mass, joint in (("ram", 1e3, sd.prismatic("x")), ("pad", 1.0, sd.prismatic("y"))):
+        tree.attach(sd.Inertia.box(mass, (1, 1, 1)), to="base", joint=joint, name=name)
+    tree.attach(sd.Inertia.box(1.0, (1, 1, 1)), to="base", joint=sd.universal("y", "x"), name="knob")
+    tree.close("ram", to="pad", joint=sd.revolute("z"), name="one")
+    tree.close("pad", to="knob", joint=sd.cylindrical((1, 2, 0)), name="two")
+    state = sd.State(tree, qd=[1.0, 1.0, 0.5, 0.2])
+    event = tree.close("knob", to="ram", joint=sd.prismatic((1, 1, 0)), name="three", state=state)
+    found = [np.linalg.lstsq(tree.loop(x).wrenches, event.impulses[x], rcond=None)[0] for x in tree.loops]
+    J, p = tree.constraint_jacobian(state.q), tree.mass_matrix(state.q) @ (event.state.qd - state.qd)
+    assert np.linalg.matrix_rank(J) < len(J)
+    assert_allclose(np.concatenate(found), np.linalg.lstsq(J.T, p, rcond=None)[0], rtol=0, atol=1e-9)
+
+
+def test_the_energy_of_a_gap_that_is_closed_is_in_the_accounts():
+    tree, state = four_bar()
+    before = sd.State(tree, state.q + 1e-7 * np.arange(1, tree.nq + 1), [2.0, 1.0, -1.5])
+    event = tree.close("crank", to="base", joint=sd.revolute("z"), name="again", state=before)
+    assert abs(event.kinetic_energy_brought) > 1e-6
+    expected = tree.kinetic_energy(before.q, before.qd) + event.kinetic_energy_brought - event.energy_lost
+    assert_allclose(tree.kinetic_energy(event.state.q, event.state.qd), expected, rtol=0, atol=1e-11)
+
+
 @pytest.mark.soak
 def test_loops_stay_closed_for_long():
     tree, state = four_bar()

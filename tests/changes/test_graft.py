@@ -294,3 +294,39 @@ def test_a_spindle_of_many_turns():
     after = tree.release(state, "spindle").state
     assert_allclose(after["thread"], angle[-1], rtol=1e-9)
     assert_allclose(tree.forward_kinematics("spindle", after.q), before, rtol=0, atol=1e-12)
+
+
+def test_a_link_on_two_loops_hangs_on_the_one_that_was_closed_first():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.box(1.0, (1, 0.1, 0.2)), to="base", joint=sd.revolute("z"), name="bar")
+    for name in ("first", "second"):
+        tree.close("bar", to="base", joint=sd.spherical(), name=name)
+    event = tree.release(sd.State(tree), "bar")
+    assert (event.loop, tree.joints, tree.loops) == ("first", ("first",), ("second",))
+
+
+def test_a_link_whose_release_leaves_a_joint_without_inertia_stays():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Link("frame"), to="base", joint=sd.revolute("z"))
+    tree.attach(sd.Inertia.box(1.0, (1, 0.1, 0.2)), to="frame", joint=sd.revolute("z"), at=(1, 0, 0), name="bar")
+    tree.close("bar", to="base", joint=sd.revolute("z"), at=(1, 0, 0), name="pin")
+    before = tree.topology
+    with pytest.raises(sd.SingularAttachmentError, match="nothing beyond joint 'frame' resists"):
+        tree.release(sd.State(tree), "bar")
+    assert tree.topology is before
+
+
+def test_a_loop_of_three_turning_axes_takes_the_rates_of_its_present_position():
+    """Its motions are a group, but the screws of the last axes move with the first ones."""
+    gimbal, bar = sd.Joint(np.eye(6)[:, :3]), sd.Inertia.box(1.0, (1, 0.1, 0.2), com=(0.5, 0, 0))
+    tree = sd.KinematicTree()
+    tree.attach(bar, to="base", joint=sd.spherical(), name="arm")
+    tree.attach(bar, to="arm", joint=sd.universal("x", "y"), at=(1, 0, 0), name="bar")
+    q = tree.integrate(tree.neutral(), np.array([0.3, 0.4, 0.5, 0.6, -0.7]))
+    turned = sd.screw.exp([0.5, 0, 0, 0, 0, 0]) @ sd.screw.exp([0, 0.7, 0, 0, 0, 0])
+    tree.close("bar", to="base", joint=gimbal, at=tree.forward_kinematics("bar", q) @ inverse(turned), name="gimbal")
+    before = sd.State(tree, *tree.project(q, np.arange(1.0, 6.0)))
+    twist = tree.link_twist("bar", before.q, before.qd)
+    after = tree.release(before, "bar").state
+    assert_allclose([after["gimbal[angle1]"], after["gimbal[angle2]"]], [0.5, 0.7], rtol=1e-12)
+    assert_allclose(tree.link_twist("bar", after.q, after.qd), twist, rtol=0, atol=1e-12)

@@ -125,3 +125,16 @@ def test_a_hole_is_a_body_of_negative_mass():
     alone.attach(drilled, to="base", joint=sd.revolute("z"), name="hole")
     with pytest.raises((sd.InertiaError, sd.SingularAttachmentError)):
         alone.grasp(sd.State(alone), sd.Inertia.point(0.5), to="hole", twist=[0, 0, 0, 1, 0, 0])
+
+
+def test_a_hole_takes_part_only_if_it_moves():
+    with pytest.warns(sd.ScrewdynWarning):
+        hole = sd.Inertia.effective(-1.0, 0, (-0.01, -0.01, -0.02))
+    tree = sd.KinematicTree()
+    tree.attach(hole, to="base", name="wall")
+    caught = tree.grasp(sd.State(tree), sd.Inertia.point(0.5), to="wall", twist=[0, 0, 0, 1, 0, 0])
+    close(caught.impulse, [0, 0, 0, -0.5, 0, 0], 1, 1e-15)
+    tree.attach(hole, to="base", joint=sd.revolute("z"), name="disc")
+    assert tree.copy().lock("disc", sd.State(tree)).energy_lost == 0
+    with pytest.raises(sd.InertiaError, match="negative for link 'disc'"):
+        tree.lock("disc", sd.State(tree, qd=[1.0]))

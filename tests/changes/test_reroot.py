@@ -330,3 +330,11 @@ def test_an_inchworm_walks():
     tails, heads = np.array(places).T
     assert np.diff(heads[::2]).min() > 0.2
     assert np.diff(tails[1::2]).min() > 0.2
+
+
+def test_the_rotor_of_a_reversed_joint_stays_on_its_carrier():
+    tree = sd.KinematicTree("ground")
+    tree.attach(BOX, to="ground", joint=sd.free(), name="trunk")
+    tree.attach(BOX, to="trunk", joint=sd.revolute("y", name="hip", rotor=sd.Rotor(1e-4, 10)), name="leg")
+    tree.reroot("leg")
+    assert (tree.parent("hip_rotor"), tree.joint("hip").rotor.carrier) == ("trunk", "trunk")

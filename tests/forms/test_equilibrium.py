@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
 
 import screwdyn as sd
-from screwdyn.forms.search import stable_equilibrium
+from screwdyn.forms.search import Balance, stable_equilibrium
 from screwdyn.testing import random_tree
 
 G = 9.81
@@ -276,3 +276,13 @@ def test_a_mechanism_that_lies_flat(closed):
     assert_allclose(tree.equilibrium(q), q, rtol=0, atol=1e-12)
     if closed:
         assert_array_equal(tree.inverse_dynamics(q, np.zeros(3), np.zeros(3)), 0)
+
+
+def test_the_slope_and_curvature_of_closed_loops_are_those_of_the_work():
+    """Also away from an equilibrium, where the forces in the loops curve the motion."""
+    tree, (q, _) = four_bar()
+    balance, h = Balance(tree, np.arange(3), np.zeros(3), q), 1e-4
+    (slope,), ((curvature,),) = balance.at(q)
+    ahead, behind = (balance.work(q, np.array([x])) for x in (h, -h))
+    assert_allclose((ahead - behind) / (2 * h), slope, rtol=1e-7)
+    assert_allclose((ahead + behind) / h**2, curvature, rtol=1e-4)

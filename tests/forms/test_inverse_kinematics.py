@@ -11,6 +11,7 @@ from mechanisms import stewart_platform
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
+from screwdyn.forms.search import _Target
 from screwdyn.testing import random_tree
 
 ROD = sd.Inertia.rod(1.0, 1.0, com=(0.5, 0, 0))
@@ -235,3 +236,14 @@ def test_a_link_that_nothing_moves_is_where_it_is():
 def test_wrong_arguments_are_named(arguments, options, message):
     with pytest.raises(sd.ScrewdynError, match=message):
         planar().inverse_kinematics(*arguments, **options)
+
+
+@pytest.mark.parametrize("end", [1, -1])
+def test_a_joint_of_several_turns_is_turned_back_to_the_middle(end):
+    tree = sd.KinematicTree()
+    tree.attach(ROD, to="base", joint=sd.revolute("z", limits=(-6 * np.pi, 6 * np.pi)), name="rod")
+    target, limit = _Target(tree, "rod", np.eye(4), True, np.zeros(1), ["rod"]), np.array([end * 6 * np.pi])
+    assert_allclose(target.turned_back(limit), 0, rtol=0, atol=1e-14)
+    # Not if another joint follows it, which a whole turn would move to another pose.
+    tree.attach(ROD, to="rod", joint=sd.revolute("z", mimic=sd.Mimic("rod", 0.25)), name="gear")
+    assert _Target(tree, "rod", np.eye(4), True, np.zeros(1), ["rod"]).turned_back(limit) is None

@@ -178,3 +178,14 @@ def test_a_lock_ends_with_its_joint_unless_others_are_locked_with_it(change):
     tree.detach("r")
     change(tree)
     assert tree.locked == () and tree.lock_of(tree.joints[-1]) is None
+
+
+def test_a_link_that_was_locked_with_the_rest_flies_on_rigidly():
+    """Nothing of what is released can follow what stays, also once it is unlocked there."""
+    tree = gripper()
+    tree.attach(BODY, "palm", sd.revolute("z", name="tool"), name="hand")
+    tree.attach(BODY, "hand", sd.prismatic("x", mimic=sd.Mimic("left", 2.0)), at=(1, 0, 0), name="finger")
+    tree.lock("left", at=0.1)
+    body = tree.release(sd.State(tree), "hand", into_world=True).released
+    assert (body.tree.locked, body.tree.coordinates, body.tree.joint("finger").mimic) == ((), (), None)
+    assert body.tree.forward_kinematics("finger", [])[:3, 3].tolist() == [1.2, 0, 0]

@@ -285,6 +285,18 @@ def test_machine_code_places_links_with_the_bits_of_python(seed, monkeypatch):
     assert [repr(at[:5]) for at in compiled.placements.values()] == [repr(at[:5]) for at in plain.placements.values()]
 
 
+@pytest.mark.parametrize("along", range(3))
+@pytest.mark.parametrize("across", [1, 2])
+def test_an_axis_through_the_origin_of_the_frame_before_has_exact_numbers(along, across):
+    """Also if its point is given along one axis only, and the link at home is turned about that point."""
+    point, turn = 0.23 * np.eye(3)[along], np.eye(3)[(along + across) % 3]
+    for angle in np.linspace(0.1, 3, 10):
+        tree, home = sd.KinematicTree(), sd.screw.screw_motion(sd.screw.screw_from_axis(turn, point), angle)
+        tree.attach(sd.Link("plate"), to="base", at=-point)
+        tree.attach(sd.Inertia.point(1.0), to="plate", joint=sd.revolute(turn, point=point), at=home)
+        assert not tree.model.table[0, 9:12].any()
+
+
 def test_exact_numbers_stay_exact_in_a_snapshot_made_from_a_former_one():
     tree = sd.robots.two_link()
     former = tree.model

@@ -211,6 +211,17 @@ def test_a_payload_hangs_within_the_limits_of_its_joint(limits):
     assert tree.topology is before
 
 
+def test_a_chain_hangs_by_passive_joints_of_several_axes():
+    """Each freedom counts once: those of the hook, and those of the payload beyond it."""
+    body = sd.Inertia.box(1.0, (1, 0.1, 0.2), com=(0.5, 0.1, 0))
+    tree, chain = sd.KinematicTree(), sd.KinematicTree("shell")
+    chain.attach(body, to="shell", joint=sd.universal("y", "z", passive=True), at=(0.3, 0, 0), name="inner")
+    tree.attach(body, to="base", joint=sd.revolute("y"), name="arm")
+    given = {"to": "arm", "joint": sd.universal("x", "y", passive=True), "at": (1, 0, 0), "twist": "co_moving"}
+    q = tree.grasp(sd.State(tree, [0.4]), chain, start="hanging", **given).state.q
+    assert_allclose(tree.gravity_vector(q)[1:], 0, rtol=0, atol=1e-12)
+
+
 def test_a_hanging_payload_stays_at_rest_in_a_run():
     tree = sd.robots.pelican()
     tree.gravity = (0, -9.81, 0)

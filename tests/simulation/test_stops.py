@@ -479,3 +479,10 @@ def test_start_beyond_an_inelastic_stop():
 def test_wrong_springs(numbers):
     with pytest.raises(sd.ScrewdynError, match="SpringStop must be a finite number"):
         sd.SpringStop(*numbers)
+
+
+def test_a_limit_that_is_passed_is_reported_once_though_the_tree_changes():
+    tree = double_pendulum((-1.0, 1.0))
+    grasp = sd.Grasp(sd.Inertia.point(0.5), to="fore", twist="co_moving", time=0.02)
+    run = sd.simulate(tree, sd.State(tree, [0.0, 1.5]), 0.04, events=[grasp], stops=None)
+    assert [(x.t, type(x.event)) for x in run.events] == [(0.0, sd.LimitEvent), (0.02, sd.GraspEvent)]

@@ -192,3 +192,8 @@ def test_the_joint_of_a_loop_is_a_screw_in_a_colour_of_its_own() -> None:
 def test_a_flat_cylinder_is_a_disk() -> None:
     (disk,) = shape_solids(sd.Shape.cylinder(0.5, 0.0), RED)
     np.testing.assert_allclose(np.ptp(disk.vertices, axis=0), (1.0, 1.0, 0.0))
+
+
+def test_a_light_box_within_reach_of_the_link_is_drawn_as_large_as_it_is() -> None:
+    body, _ = link(sd.Inertia.box(0.01, (0.2, 0.3, 0.4), com=(0.5, 0, 0)))
+    np.testing.assert_allclose(extent([body])[0], (0.2, 0.3, 0.4))

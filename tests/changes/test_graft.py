@@ -330,3 +330,14 @@ def test_a_loop_of_three_turning_axes_takes_the_rates_of_its_present_position():
     after = tree.release(before, "bar").state
     assert_allclose([after["gimbal[angle1]"], after["gimbal[angle2]"]], [0.5, 0.7], rtol=1e-12)
     assert_allclose(tree.link_twist("bar", after.q, after.qd), twist, rtol=0, atol=1e-12)
+
+
+def test_a_link_whose_joint_is_followed_is_not_hung_on_a_loop():
+    tree, box = sd.KinematicTree(), sd.Inertia.box(1.0, (1, 0.1, 0.2))
+    tree.attach(box, to="base", joint=sd.revolute("z"), name="bar")
+    tree.attach(box, to="base", joint=sd.revolute("z", mimic=sd.Mimic("bar")), name="twin")
+    tree.close("bar", to="base", joint=sd.spherical(), name="pin")
+    before = tree.topology
+    with pytest.raises(sd.JointError, match="joint 'bar' is followed by another one"):
+        tree.release(sd.State(tree), "bar")
+    assert tree.topology is before

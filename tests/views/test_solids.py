@@ -197,3 +197,11 @@ def test_a_flat_cylinder_is_a_disk() -> None:
 def test_a_light_box_within_reach_of_the_link_is_drawn_as_large_as_it_is() -> None:
     body, _ = link(sd.Inertia.box(0.01, (0.2, 0.3, 0.4), com=(0.5, 0, 0)))
     np.testing.assert_allclose(extent([body])[0], (0.2, 0.3, 0.4))
+
+
+def test_a_rod_leads_to_the_center_of_mass_only_if_there_is_no_other_joint() -> None:
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.box(24.0, (0.2, 0.3, 0.4), com=(0, 2, 0)), to="base", joint=sd.revolute("z"), name="link")
+    tree.attach(sd.Link("tip"), to="link", at=(1, 0, 0))
+    _, rod = grown_body(tree.topology, "link", 1.0, BLUE)
+    np.testing.assert_allclose(extent([rod])[1], (0.5, 0, 0), atol=1e-12)

@@ -225,6 +225,13 @@ def compose(T: Pose, X: Pose) -> Pose:
     return Pose(multiply(T.R, X.R), add(T.p, rotate(T.R, X.p)))
 
 
+def is_identity(T: Pose) -> bool:
+    """Whether a pose is the identity; the entries of R that are not looked at follow from the others."""
+    R, p = T
+    unturned = R[0] == 1.0 and R[4] == 1.0 and R[1] == 0.0 and R[2] == 0.0 and R[5] == 0.0
+    return bool(unturned and p[0] == 0.0 and p[1] == 0.0 and p[2] == 0.0)  # not, if these are symbols
+
+
 def twist_to_child(T: Pose, V: Twist) -> Twist:
     """Change the frame of a twist from the parent's to the child's: Ad(T)⁻¹ V."""
     return Twist(rotate_back(T.R, V.w), rotate_back(T.R, add(V.v, cross(V.w, T.p))))

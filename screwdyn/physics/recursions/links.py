@@ -108,7 +108,12 @@ def link_poses(table: Table, q: Table, places: Table, work: Workspace, poses: Ta
             store(work.poses, i, T if rows.axes_as_first(first, i) else rows.in_next_frame(rows.in_next_frame(T)))
     for l in range(places.shape[0]):
         link = load(places, l, Place)
-        T = link.pose if link.row < 0 else steps.compose(load(work.poses, link.row, Pose), link.pose)
+        if link.row < 0:
+            T = link.pose
+        else:
+            T = load(work.poses, link.row, Pose)
+            if not steps.is_identity(link.pose):
+                T = steps.compose(T, link.pose)
         write_pose(T, poses, 4 * l)
 
 

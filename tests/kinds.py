@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+import screwdyn as sd
 from screwdyn.testing import KINDS, random_tree
 
 
@@ -18,3 +19,14 @@ EVERY = tuple(KINDS)
 MOVING = tuple(kind for kind in EVERY if _JOINTS[kind].nv)
 SINGLE = tuple(kind for kind in EVERY if _JOINTS[kind].nv == 1)
 GROUPS = tuple(kind for kind in EVERY if _JOINTS[kind].chart is not None)
+
+# Joints by which loops are closed.
+OF_LOOPS = {
+    "fixed": None,
+    "revolute": sd.revolute("y", (0.1, 0.2, 0.3)),
+    "prismatic": sd.prismatic("x"),
+    "helical": sd.helical("z", 0.1),
+    "cylindrical": sd.cylindrical("x"),
+    "spherical": sd.spherical((0.1, 0.0, -0.2)),
+    "planar": sd.planar("z"),
+}

@@ -100,8 +100,8 @@ def closing(closure: Closure, q: Array, qd: Array) -> tuple[Array, Array, float]
     """The rates that closed loops take, the impulses Λ of their constraints, and the kinetic energy that is lost, J.
 
     Of all rates that the loops allow, the others are nearest in the metric of M; of all impulses that rigid bodies
-    allow, Λ are those of least ΛᵀΛ (docs/mathematics.md §12). LoopError if the loops would open all the same, because a
-    constraint on a heavy link counts as none beside those on links that are lighter by many orders of magnitude.
+    allow, Λ are those of least ΛᵀΛ (docs/mathematics.md §12). LoopError if the loops would open all the same, because
+    constraints on links of very different inertias cannot be told apart.
     """
     factors, J = closure.factors(q), closure.of.constraint_jacobian(q)
     opening = J @ qd

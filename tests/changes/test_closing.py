@@ -5,21 +5,12 @@ import pytest
 from cases import norm
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from kinds import OF_LOOPS
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
 from screwdyn.screws.screw import Ad, inverse
 from screwdyn.testing import random_tree
-
-JOINTS = {
-    "fixed": None,
-    "revolute": sd.revolute("y", (0.1, 0.2, 0.3)),
-    "prismatic": sd.prismatic("x"),
-    "helical": sd.helical("z", 0.1),
-    "cylindrical": sd.cylindrical("x"),
-    "spherical": sd.spherical((0.1, 0.0, -0.2)),
-    "planar": sd.planar("z"),
-}
 
 
 def bar(length=1.0):
@@ -51,7 +42,7 @@ def random_state(rng, least=4):
     return tree, sd.State(tree, q, rng.normal(size=tree.nv))
 
 
-@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(sorted(JOINTS)), min_size=1, max_size=3))
+@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(sorted(OF_LOOPS)), min_size=1, max_size=3))
 def test_closing_in_motion(seed, kinds):
     """One loop after the other: the rates are allowed, the impulses act on both links alike, and the energies agree."""
     rng = np.random.default_rng(seed)
@@ -60,7 +51,7 @@ def test_closing_in_motion(seed, kinds):
     assume(np.linalg.cond(M) < 1e8)
     for k, kind in enumerate(kinds):
         link, to = rng.choice(tree.links, 2, replace=False)
-        event = tree.close(link, to=to, joint=JOINTS[kind], state=before, name=f"loop{k}")
+        event = tree.close(link, to=to, joint=OF_LOOPS[kind], state=before, name=f"loop{k}")
         assert (event.loop, event.link, tree.loops[-1]) == (f"loop{k}", link, f"loop{k}")
         after, J = event.state, tree.constraint_jacobian(before.q)
         assert_allclose(tree.gap(after.q), 0, rtol=0, atol=1e-10)
@@ -243,7 +234,7 @@ def test_an_object_passes_from_hand_to_hand(kind):
     tree.attach(bar(0.5), to="left", joint=sd.revolute("z", armature=0.1), at=(1, 0, 0), name="object")
     tree.attach(sd.Inertia.sphere(0.3, 0.1), to="object", joint=sd.revolute("x"), name="lid")
     start = sd.State(tree, tree.random_configuration(rng), rng.normal(size=tree.nv))
-    closed = tree.close("object", to="right", joint=JOINTS[kind], name="grip", state=start)
+    closed = tree.close("object", to="right", joint=OF_LOOPS[kind], name="grip", state=start)
     before = closed.state
     motor = 0.05 * before.qd[before.coordinates.index("object")] ** 2
     poses = {x: tree.forward_kinematics(x, before.q) for x in tree.links}
@@ -271,7 +262,7 @@ def test_a_link_that_a_loop_holds_is_freed_but_not_detached():
     assert_allclose(tree.constraint_jacobian(free.state.q) @ free.state.qd, 0, rtol=0, atol=1e-10)
 
 
-@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(sorted(JOINTS)), min_size=1, max_size=2))
+@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(sorted(OF_LOOPS)), min_size=1, max_size=2))
 def test_runs_that_close_and_open(seed, kinds):
     """Loops between arbitrary links are closed one after the other and opened again; every account balances."""
     rng = np.random.default_rng(seed)
@@ -279,7 +270,7 @@ def test_runs_that_close_and_open(seed, kinds):
     assume(np.linalg.cond(tree.mass_matrix(start.q)) < 1e4)
     pairs = [rng.choice(tree.links, 2, replace=False) for _ in kinds]
     events = [
-        sd.Close(*pair, joint=JOINTS[kind], name=f"loop{k}", time=0.03 * (k + 1))
+        sd.Close(*pair, joint=OF_LOOPS[kind], name=f"loop{k}", time=0.03 * (k + 1))
         for k, (kind, pair) in enumerate(zip(kinds, pairs, strict=True))
     ]
     events += [sd.Open(f"loop{k}", time=0.1 + 0.02 * k) for k in range(len(kinds))]

@@ -5,23 +5,13 @@ import pytest
 from cases import norm
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from kinds import EVERY
+from kinds import EVERY, OF_LOOPS
 from maximal import impact, kinetic_energy, twists
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
 from screwdyn.screws.screw import inverse
 from screwdyn.testing import random_tree
-
-JOINTS = {
-    "fixed": None,
-    "revolute": sd.revolute("y", (0.1, 0.2, 0.3)),
-    "prismatic": sd.prismatic("x"),
-    "helical": sd.helical("z", 0.1),
-    "cylindrical": sd.cylindrical("x"),
-    "spherical": sd.spherical((0.1, 0.0, -0.2)),
-    "planar": sd.planar("z"),
-}
 
 
 def relative(tree, q, link, to):
@@ -35,7 +25,7 @@ def bridged(rng, kind):
     beyond = tree.subtree(root)
     link, to = rng.permutation([rng.choice(beyond), rng.choice([x for x in tree.links if x not in beyond])])
     q = tree.random_configuration(rng)
-    tree.close(link, to=to, joint=JOINTS[kind], at=relative(tree, q, link, to), name="loop")
+    tree.close(link, to=to, joint=OF_LOOPS[kind], at=relative(tree, q, link, to), name="loop")
     return tree, sd.State(tree, *tree.project(q, rng.normal(size=tree.nv))), root
 
 
@@ -46,7 +36,7 @@ def accelerations(tree, state, forces):
     return {x: tree.link_acceleration(x, state.q, state.qd, qdd, "base") for x in tree.links}
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(JOINTS)))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(OF_LOOPS)))
 def test_bodies_move_on_as_before(seed, kind):
     rng = np.random.default_rng(seed)
     tree, before, root = bridged(rng, kind)
@@ -100,7 +90,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(JOINTS)))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(OF_LOOPS)))
 def test_impacts_beside_a_loop(change, seed, kind):
     """A loop stays while a joint that it bridges changes: all twists are those of bodies with six rates each."""
     rng = np.random.default_rng(seed)

@@ -93,19 +93,10 @@ class Chart(expressions.Parametric):
         return expressions.array(np.transpose(columns))
 
     @property
-    def structure_constants(self) -> tuple[tuple[int, int, int, float], ...]:
-        """All (m, k, l, c) with l > k and c ≠ 0 of [S_l, S_k] = Σ_m c S_m, the same for any axes and center."""
-        return _structure_constants(self.orientation, self.translations)
-
-    @property
-    def freedom_labels(self) -> tuple[str, ...]:
-        """Labels of the quasi-velocities: angular, then linear."""
-        return self.turning.freedoms + ("vx", "vy", "vz")[: self.translations]
-
-    @property
-    def position_labels(self) -> tuple[str, ...]:
-        """Labels of the positions: orientation, then translation."""
-        return self.turning.positions + ("px", "py", "pz")[: self.translations]
+    def labels(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Labels of the quasi-velocities, angular then linear, and of the positions."""
+        t, turning = self.translations, self.turning
+        return (*turning.freedoms, *("vx", "vy", "vz")[:t]), (*turning.positions, *("px", "py", "pz")[:t])
 
     def pose(self, q: Array) -> Array:
         """g(q), (…, 4, 4), for q (…, nq)."""
@@ -140,7 +131,8 @@ class Chart(expressions.Parametric):
 
 
 @functools.cache
-def _structure_constants(orientation: int, translations: int) -> tuple[tuple[int, int, int, float], ...]:
+def structure_constants(orientation: int, translations: int) -> tuple[tuple[int, int, int, float], ...]:
+    """All (m, k, l, c) with l > k and c ≠ 0 of [S_l, S_k] = Σ_m c S_m, the same for any axes and center of a chart."""
     own = Chart(orientation, translations, np.eye(3), np.zeros(3)).screws.T
     brackets = np.einsum("lij,kj->lki", screw.ad(own), own) @ own.T
     return tuple((m, k, l, float(brackets[l, k, m])) for l, k, m in np.argwhere(brackets).tolist() if l > k)

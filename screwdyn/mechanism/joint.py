@@ -21,7 +21,6 @@ from screwdyn.screws.screw import (
     cross,
     entries,
     frame_along,
-    inverse,
     screw_from_axis,
     screw_motion,
 )
@@ -89,10 +88,7 @@ def check_independent(screws: Array) -> None:
     """JointError for screws that are dependent at the home pose and elsewhere, unlike rotations about z, x and z."""
     if screws.dtype != np.float64 or np.linalg.svd(screws, compute_uv=False)[-1] > _CLEARLY_INDEPENDENT:
         return
-    T, twists = np.eye(4), np.empty_like(screws)
-    for k in reversed(range(screws.shape[1])):
-        twists[:, k] = Ad(inverse(T)) @ screws[:, k]
-        T = screw_motion(screws[:, k], 1.0 + 0.3 * k) @ T
+    twists = twists_at(screws, np.linspace(1.0, 2.0, screws.shape[1]))
     twists /= np.linalg.norm(twists, axis=0)
     for k in range(1, screws.shape[1]):
         factors, *_ = np.linalg.lstsq(twists[:, :k], twists[:, k], rcond=None)
@@ -102,6 +98,15 @@ def check_independent(screws: Array) -> None:
                 f"the screw {screws[:, k].tolist()} of a joint adds no freedom to {others}: they are linearly "
                 "dependent in every configuration; leave one out"
             )
+
+
+def twists_at(screws: Array, q: Array) -> Array:
+    """S, (6, k): the twist of the link relative to its parent is S ν at angles and shifts q of screws in a row."""
+    twists = np.array(screws)
+    for k in range(screws.shape[1]):
+        for S, x in zip(screws.T[k + 1 :], q[k + 1 :], strict=True):
+            twists[:, k] = Ad(screw_motion(S, -x)) @ twists[:, k]
+    return twists
 
 
 def screw_kind(S: Array) -> str:
@@ -449,7 +454,7 @@ class Joint(expressions.Parametric):
     def _labels(self) -> tuple[Sequence[str], Sequence[str]]:
         """Those of the chart, or of the screws, numbered if several screws have the same label."""
         if self.chart is not None:
-            return self.chart.freedom_labels, self.chart.position_labels
+            return self.chart.labels
 
         def numbered(turn: str, slide: str) -> list[str]:
             labels = [turn if S[:3].any() else slide for S in self.screws.T]

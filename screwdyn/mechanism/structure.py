@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -77,20 +78,13 @@ class Lease:
         __exit__ = _Direct(lambda lease: functools.partial(min, None, key=lease.steps.send))
 
 
+def _of_structure(name: str) -> Any:
+    """The property of a topology as one of the class that holds it, by a function of C."""
+    return property(operator.attrgetter(f"_topology.{name}"), doc=vars(Topology)[name].__doc__)
+
+
 class Mechanism:
-    """A rooted tree of named links with a joint on every edge: the holder of a :class:`Topology`.
-
-    Coordinates are named after their joints (or, if a joint has no name, after the link it carries) and are in the
-    order of attachment: new coordinates come last, and the others keep their indices. A change is one assignment, so an
-    interrupted change has happened completely or not at all.
-
-    Parameters
-    ----------
-    base : str or Link
-        The root, which does not move.
-    gravity : (3,) array
-        Acceleration of gravity in the base frame, m/s².
-    """
+    """The holder of a :class:`Topology`; a change is one assignment, which an interrupt cannot split."""
 
     # Names of the cached properties of the class.
     _cached: ClassVar[frozenset[str]] = frozenset()
@@ -134,20 +128,14 @@ class Mechanism:
     def gravity(self, value: ArrayLike) -> None:
         self._become(self._topology.with_gravity(value))
 
-    @property
-    def base(self) -> str:
-        """Name of the link that does not move."""
-        return self._topology.base
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """Names of all links, the base first, in order of attachment."""
-        return self._topology.links
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        """Names of all joints, fixed ones too, in order of attachment."""
-        return self._topology.joints
+    base: str = _of_structure("base")
+    links: tuple[str, ...] = _of_structure("links")
+    joints: tuple[str, ...] = _of_structure("joints")
+    coordinates: tuple[str, ...] = _of_structure("coordinates")
+    positions: tuple[str, ...] = _of_structure("positions")
+    nq: int = _of_structure("nq")
+    nv: int = _of_structure("nv")
+    mass: float = _of_structure("mass")
 
     @property
     def locked(self) -> tuple[str, ...]:
@@ -155,34 +143,9 @@ class Mechanism:
         return self._topology.locked
 
     @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Names of the nv freedoms, in order of attachment: the indices of M, C, g, rates and torques."""
-        return self._topology.coordinates
-
-    @property
-    def positions(self) -> tuple[str, ...]:
-        """Names of the nq entries of q, in order of attachment; quaternions have their scalar last."""
-        return self._topology.positions
-
-    @property
-    def nq(self) -> int:
-        """Number of positions."""
-        return self._topology.nq
-
-    @property
-    def nv(self) -> int:
-        """Number of freedoms."""
-        return self._topology.nv
-
-    @property
     def revision(self) -> int:
         """Number of changes of the tree."""
         return self._topology.revision
-
-    @property
-    def mass(self) -> float:
-        """Mass of all links together, kg; an expression if it contains symbols."""
-        return self._topology.mass
 
     def link(self, name: str) -> Link:
         """The link with a given name; UnknownNameError, which lists similar names, if there is none."""

@@ -131,12 +131,12 @@ class Topology(_Found):
 
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of the nv freedoms, in order of attachment."""
+        """Names of the nv freedoms, in order of attachment: the indices of M, C, g, rates and torques."""
         return tuple([name for at in self.attached if at.joint.nv for name in at.coordinates])
 
     @cached_property
     def positions(self) -> tuple[str, ...]:
-        """Names of the nq entries of q, in order of attachment."""
+        """Names of the nq entries of q, in order of attachment; quaternions have their scalar last."""
         if all([at.joint.nv < 2 for at in self.attachments.values()]):
             return self.coordinates
         return tuple([name for at in self.attached for name in at.joint.position_names(at.name)])

@@ -23,8 +23,8 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
-from screwdyn.mechanism.chart import Chart, check_lengths, normalized
-from screwdyn.mechanism.joint import Joint, pose_at
+from screwdyn.mechanism.chart import Chart, check_lengths, normalized, structure_constants
+from screwdyn.mechanism.joint import Joint, pose_at, twists_at
 from screwdyn.mechanism.topology import leaders
 from screwdyn.screws import screw
 from screwdyn.screws.screw_system import whole_turns
@@ -230,8 +230,9 @@ def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Plac
             new_where += range(position, position + len(at.freedoms))
         else:
             new_where += [-1] * joint.nv
-            new_groups.append([row, position, joint.chart.orientation, joint.chart.translations])
-            new_terms += [(row + m, row + k, row + l, c) for m, k, l, c in joint.chart.structure_constants]
+            kind = joint.chart.orientation, joint.chart.translations
+            new_groups.append([row, position, *kind])
+            new_terms += [(row + m, row + k, row + l, c) for m, k, l, c in structure_constants(*kind)]
         row, position = row + len(at.freedoms), position + joint.nq
     where, groups, terms = _joined(where, new_where), _joined(groups, new_groups), _joined(terms, new_terms)
     if coupled:
@@ -355,12 +356,7 @@ class ConfigurationSpace:
 
 def screws_at(joint: Joint, q: Array) -> Array:
     """S, (6, nv): the twist of the link relative to its parent is S ν at positions q, in the link's own frame."""
-    screws = np.array(joint.screws)
-    if joint.chart is None:
-        for k in range(joint.nv):
-            for S, x in zip(joint.screws.T[k + 1 :], q[k + 1 :], strict=True):
-                screws[:, k] = screw.Ad(screw.screw_motion(S, -x)) @ screws[:, k]
-    return screws
+    return twists_at(joint.screws, q) if joint.chart is None else joint.screws
 
 
 def positions_near(joint: Joint, T: Array) -> tuple[Array, Array]:

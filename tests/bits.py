@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 
 import screwdyn as sd
-from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE
 from screwdyn.testing import KINDS, random_tree
 
 
@@ -16,7 +16,7 @@ def main():
     for tree in robots:
         rng = np.random.default_rng(tree.nv)
         state = {"q": tree.integrate(tree.neutral(), rng.normal(size=tree.nv))}
-        state |= {name: rng.normal(size=tree.nv) for name in ("qd", "qdd", "tau")}
+        state |= {name: rng.normal(size=tree.nv) for name in ARGUMENTS[1:]}
         for entry in CATALOGUE.values():
             if entry.places in (None, "all") and {*entry.arguments} <= {*state}:
                 found = getattr(tree, entry.name)(*(state[x] for x in entry.arguments))

@@ -38,10 +38,10 @@ Result = TypeVar("Result")
 _MANY_TERMS, _MANY_NUMBERS = 700, 100
 
 # Symbols of a joint of one freedom are named after it, with these endings.
-_ENDINGS = {"q": "", "qd": "_dot", "qdd": "_ddot", "tau": "_tau"}
+_ENDINGS = {"q": "", "qd": "_dot", "qdd": "_ddot", "tau": "_tau", "qd_ref": "_dot_ref", "qdd_ref": "_ddot_ref"}
 # Names of the freedoms of joints of several freedoms, which are rates: "hip[wx]", "base[vz]", "pin[w]".
 _FREEDOM = re.compile(r"(.+)\[([wv][xyz12]?)\]")
-_RATE_ENDINGS = {"qd": "", "qdd": "_dot", "tau": "_tau"}
+_RATE_ENDINGS = {"qd": "", "qdd": "_dot", "tau": "_tau", "qd_ref": "_ref", "qdd_ref": "_dot_ref"}
 # Names of the positions of such joints: "hip[w]", "base[px]", "pin[angle]".
 _POSITION = re.compile(r"(.+)\[([xyzw]|p[xyz]?|angle[12]?)\]")
 
@@ -53,9 +53,10 @@ LatexPrinter.set_global_settings(symbol_names=_WRITTEN)
 
 
 def symbol(group: str, name: str) -> sympy.Symbol:
-    """The real symbol of a position ("q"), or of the rate, acceleration or torque of a freedom ("qd", "qdd", "tau").
+    """The real symbol of a position ("q"), or of a freedom for another argument of quantities, such as "qd" or "tau".
 
     A joint "elbow" has elbow, elbow_dot, elbow_ddot, elbow_tau; a freedom "hip[wx]" has hip_wx, hip_wx_dot, hip_wx_tau.
+    Those of a reference motion end with _ref.
     """
     several = (_POSITION if group == "q" else _FREEDOM).fullmatch(name)
     ending = _ENDINGS[group]
@@ -66,7 +67,9 @@ def symbol(group: str, name: str) -> sympy.Symbol:
     if ending == "_tau":
         _WRITTEN[made] = rf"\tau_{{{sympy.latex(sympy.Symbol(name))}}}"
     elif ending:
-        _WRITTEN[made] = re.sub("^[^_^]+", rf"\\{ending[1:]}{{\g<0>}}", sympy.latex(sympy.Symbol(name)))
+        dotted, of_reference = ending.removesuffix("_ref")[1:], ending.endswith("_ref")
+        written = sympy.latex(sympy.Symbol(f"{name}_r" if of_reference else name))
+        _WRITTEN[made] = re.sub("^[^_^]+", rf"\\{dotted}{{\g<0>}}", written) if dotted else written
     return made
 
 
@@ -390,7 +393,7 @@ class Handover(NamedTuple):
     derivation: Derivation
     function: str  # its name, for messages
     outputs: Sequence[Scalars]
-    # In order: q has an entry for each position, "qd", "qdd" and "tau" have one for each freedom.
+    # In order: q has an entry for each position, all others have one for each freedom.
     arguments: Mapping[str, Sequence[str]]
     parameters: Sequence[sympy.Symbol]  # whose values are the last argument, if there are any
     configurations: ConfigurationSpace  # of the positions

@@ -34,6 +34,8 @@ _ARGUMENTS = {
     "qd": "rates, rad/s or m/s",
     "qdd": "accelerations, rad/s^2 or m/s^2",
     "tau": "forces of the joints, N m or N",
+    "qd_ref": "rates of a reference, rad/s or m/s",
+    "qdd_ref": "accelerations of a reference, rad/s^2 or m/s^2",
 }
 _STRUCT = "values"  # the argument with the values of the robot's symbols
 # Inputs of a tape that are computed from bits, with their values.

@@ -154,17 +154,6 @@ class Dynamics(Quantities):
         one = self._frozen()
         return [one.contribution(link, q, qd) for link in [*one.model.placements][1:]]
 
-    def joint_momentum(self, q: Array, qd: Array) -> Array:
-        """The momenta M q̇ along the freedoms, (nv,), N m s and N s, of one state in contiguous arrays.
-
-        Loops are not considered. ShapeError if they overflow.
-        """
-        kernels = self._kernels
-        momentum: Array | None = kernels.joint_momentum(kernels.context, q, qd)
-        if momentum is None:
-            raise too_large(kernels.model, {"q": q, "qd": qd}) or ShapeError("results would overflow")
-        return momentum
-
     def _slipping(self, parts: Array) -> tuple[Callable[..., Any], ...]:
         """``impact`` and ``slip_momentum`` of one state for the parts of rows, while the caller keeps these."""
         kernels = self._kernels

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from screwdyn.forms.closed_loops import Reduced, dependent, indices
 from screwdyn.forms.requests import Request, independent_constraints, requested, results, symbols_of
 from screwdyn.physics.contribution import SHARES, Contribution, Padded, share_of
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, Frame, Method, Quantity
+from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE, Frame, Method, Quantity
 from screwdyn.physics.recursions.links import FRAMES, frame_code
 
 Matrix: TypeAlias = sympy.ImmutableDenseMatrix
@@ -56,10 +57,10 @@ class Symbolic:
     coordinates, positions : tuples of str
         Names of the nv freedoms and of the nq positions.
     q : (nq, 1) matrix
-    qd, qdd, tau : (nv, 1) matrices
+    qd, qdd, tau, qd_ref, qdd_ref : (nv, 1) matrices
         Real symbols: ``elbow``, ``elbow_dot``, ``elbow_ddot`` and ``elbow_tau`` for a joint "elbow" of one freedom. The
         freedoms of joints of several freedoms are rates: ``hip_wx``, ``hip_wx_dot`` and ``hip_wx_tau`` for "hip[wx]".
-        The symbol of the position "hip[x]" is ``hip_x``.
+        The symbol of the position "hip[x]" is ``hip_x``; those of a reference motion end with ``_ref``.
     parameters : tuple of symbols
         All other symbols, sorted by name.
 
@@ -83,12 +84,11 @@ class Symbolic:
         self._derivation = derivation
         self._found: dict[Hashable, _Found] = {}
         self.coordinates, self.positions = model.coordinates, model.positions
-        self.q, self.qd, self.qdd, self.tau = (
-            Matrix(len(names), 1, [symbol(group, name) for name in names]) for group, names in self._names.items()
-        )
+        inputs = {x: Matrix(len(names), 1, [symbol(x, name) for name in names]) for x, names in self._names.items()}
+        self.q, self.qd, self.qdd, self.tau, self.qd_ref, self.qdd_ref = self._inputs = (*inputs.values(),)
         self.parameters = tuple(symbols_of(model))
         own, parameters = (
-            Counter(x.name for x in group) for group in ([*self.q, *self.qd, *self.qdd, *self.tau], self.parameters)
+            Counter(x.name for x in group) for group in (chain.from_iterable(self._inputs), self.parameters)
         )
         for names, problem in (
             (own - Counter([*own]), "the symbol of two inputs, such as a rate and a position; rename a joint"),
@@ -269,12 +269,12 @@ class Symbolic:
 
     @property
     def _names(self) -> dict[str, tuple[str, ...]]:
-        return {"q": self.positions} | dict.fromkeys(("qd", "qdd", "tau"), self.coordinates)
+        return {"q": self.positions} | dict.fromkeys(ARGUMENTS[1:], self.coordinates)
 
     @property
     def _symbols(self) -> list[sympy.Symbol]:
         """All symbols of inputs and parameters."""
-        return [*self.q, *self.qd, *self.qdd, *self.tau, *self.parameters]
+        return [*chain.from_iterable(self._inputs), *self.parameters]
 
     def _request(self, function: str, link: str | None = None, frame: object = None) -> Request:
         links = tuple(self._model.placements)
@@ -337,7 +337,7 @@ def _as_shaped(matrix: Matrix, shape: tuple[int, ...]) -> Any:
 
 def input_names(model: Model) -> frozenset[str]:
     """Names of the symbols of positions, rates, accelerations and torques."""
-    rates = (symbol(group, name) for group in ("qd", "qdd", "tau") for name in model.coordinates)
+    rates = (symbol(group, name) for group in ARGUMENTS[1:] for name in model.coordinates)
     return frozenset(x.name for x in (*rates, *(symbol("q", name) for name in model.positions)))
 
 

@@ -107,11 +107,11 @@ def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, 
             store_position(table, row, (q[at + 1], q[at + 2], q[at + 3] if three else 0.0), moved)
 
 
-def drift(terms: Table, v: Table, a: Table) -> None:
-    """a += D(ν) ν: the term of the moving chart in the accelerations of the rows."""
+def drift(terms: Table, v: Table, u: Table, a: Table) -> None:
+    """a += D(ν) u for rates u, usually ν: the term of the moving chart in the accelerations of the rows."""
     for t in range(terms.shape[0]):
         m, k, l = int(terms[t, 0]), int(terms[t, 1]), int(terms[t, 2])
-        a[m] += terms[t, 3] * (v[l] * v[k])
+        a[m] += terms[t, 3] * (v[l] * u[k])
 
 
 def subtract_drift(terms: Table, v: Table, a: Table) -> None:
@@ -128,6 +128,13 @@ def add_drift_of_columns(terms: Table, v: Table, A: Table, rate: Table) -> None:
         c = terms[t, 3] * v[l]
         for r in range(A.shape[0]):
             rate[r, k] += c * A[r, m]
+
+
+def add_transposed_drift(terms: Table, v: Table, p: Table, rate: Table) -> None:
+    """rate += D(ν)ᵀ p for the momentum p of the rows."""
+    for t in range(terms.shape[0]):
+        m, k, l = int(terms[t, 0]), int(terms[t, 1]), int(terms[t, 2])
+        rate[k] += terms[t, 3] * v[l] * p[m]
 
 
 def orientation(turns: int, q: Table, at: int) -> Matrix:
@@ -409,6 +416,17 @@ def contracted_columns(couplings: Table, rows: Table, out: Table) -> None:
         for i in range(couplings.shape[0]):
             k = int(couplings[i, COLUMN])
             out[r, k] = out[r, k] + couplings[i, RATIO] * rows[r, i]
+
+
+def contracted_rows(couplings: Table, rows: Table, out: Table) -> None:
+    """Wᵀ A for a matrix A with a row for each row of the table."""
+    for k in range(out.shape[0]):
+        for c in range(out.shape[1]):
+            out[k, c] = 0.0
+    for i in range(couplings.shape[0]):
+        k = int(couplings[i, COLUMN])
+        for c in range(out.shape[1]):
+            out[k, c] = out[k, c] + couplings[i, RATIO] * rows[i, c]
 
 
 def contracted_matrix(couplings: Table, rows: Table, out: Table) -> None:

@@ -319,6 +319,14 @@ class Contribution:
         """Gravity vector g_i = −m J_vᵀ Rᵀ g₀, (…, k), N m or N (Laus Eq. 36)."""
         return Padded(self.coordinates, self._g, 1)
 
+    def reference_force(self, qd_ref: Any, qdd_ref: Any) -> Padded:
+        """M_i q̈_r + C_i q̇_r + g_i, (…, k), N m or N: the ‡ of all links is the tree's ``reference_dynamics``.
+
+        ``qd_ref`` and ``qdd_ref`` are (…, k) over the coordinates, or Padded, matched by name. Errors as for ``@``.
+        """
+        total: Padded = self.M @ qdd_ref + self.C @ qd_ref + self.g
+        return total
+
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array, Array]:
         """J, J_dot, M, C and g as plain arrays."""

@@ -82,6 +82,20 @@ class ArticulatedInertia(NamedTuple):
     L: Symmetric
 
 
+class Reference(NamedTuple):
+    """Angular velocity w; that of a reference motion, w_r, and what an :class:`Acceleration` has for its rates.
+
+    dw and a are those of J q̈_r + J̇ q̇_r, and U = ω̇^ + ω_r^ω^, with J̇ of the actual motion. Where both motions are equal
+    they are the acceleration.
+    """
+
+    w: Vector
+    w_r: Vector
+    dw: Vector
+    a: Vector
+    U: Matrix
+
+
 class Acceleration(NamedTuple):
     """Angular velocity w, angular acceleration dw, acceleration a of the origin, and U = ω̇^ + ω^ω^.
 
@@ -312,6 +326,46 @@ def newton_euler(inertia: RigidInertia, acceleration: Acceleration) -> Wrench:
         I[5] * dw[2] + (I[3] - I[0]) * (w[0] * w[1]) + I[1] * (xx - yy) + I[4] * U[2] - I[2] * U[5],
     )
     return Wrench(add(n, cross(h, a)), add(scale(m, a), rotate(U, h)))
+
+
+def link_reference(T: Pose, parent: Reference, S: JointScrew, qd: Scalar, qd_r: Scalar, qdd_r: Scalar) -> Reference:
+    """The motion of a link along reference rates, from its parent's: :func:`link_acceleration` with two rates."""
+    a = rotate_back(T.R, add(parent.a, rotate(parent.U, T.p)))
+    w, u, dw = rotate_back(T.R, parent.w), rotate_back(T.R, parent.w_r), rotate_back(T.R, parent.dw)
+    t, t_r, s, s_r = S.turn * qd, S.turn * qd_r, S.slide * qd, S.slide * qd_r
+    a = (a[0] + w[1] * s_r + u[1] * s, a[1] - w[0] * s_r - u[0] * s, a[2] + S.slide * qdd_r)
+    dw = (dw[0] + w[1] * t_r, dw[1] - w[0] * t_r, dw[2] + S.turn * qdd_r)
+    w, u = (w[0], w[1], w[2] + t), (u[0], u[1], u[2] + t_r)
+    return reference_of(w, u, dw, a)
+
+
+def reference_of(w: Vector, u: Vector, dw: Vector, a: Vector) -> Reference:
+    """A reference motion from all but its U, with u = ω_r."""
+    xx, yy, zz = u[0] * w[0], u[1] * w[1], u[2] * w[2]
+    x = (-(yy + zz), w[0] * u[1] - dw[2], w[0] * u[2] + dw[1])
+    y = (w[1] * u[0] + dw[2], -(xx + zz), w[1] * u[2] - dw[0])
+    z = (w[2] * u[0] - dw[1], w[2] * u[1] + dw[0], -(xx + yy))
+    return Reference(w, u, dw, a, (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]))
+
+
+def reference_wrench(inertia: RigidInertia, motion: Reference) -> Wrench:
+    """M (J q̈_r + J̇ q̇_r) + B J q̇_r, about the frame's origin; the acceleration includes −gravity.
+
+    f = m a + U h and n = h×a + I ω̇ + ω×(I − ½ tr(I) 1) ω_r.
+    """
+    m, h, I = inertia
+    t = 0.5 * (I[0] + I[3] + I[5])
+    turning = (I[0] - t, I[1], I[2], I[3] - t, I[4], I[5] - t)
+    n = add(symmetric_times(I, motion.dw), cross(motion.w, symmetric_times(turning, motion.w_r)))
+    return Wrench(add(n, cross(h, motion.a)), add(scale(m, motion.a), rotate(motion.U, h)))
+
+
+def unit_inertia(k: int) -> RigidInertia:
+    """The inertia whose parameter k is 1 and the others 0, of the ten [m, h, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]."""
+    m, x, y, z = 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0, 1.0 if k == 3 else 0.0
+    xx, xy, xz = 1.0 if k == 4 else 0.0, 1.0 if k == 5 else 0.0, 1.0 if k == 6 else 0.0
+    yy, yz, zz = 1.0 if k == 7 else 0.0, 1.0 if k == 8 else 0.0, 1.0 if k == 9 else 0.0
+    return RigidInertia(m, (x, y, z), (xx, xy, xz, yy, yz, zz))
 
 
 def weight(inertia: RigidInertia, a: Vector) -> Wrench:

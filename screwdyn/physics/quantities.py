@@ -23,6 +23,10 @@ from screwdyn.physics.recursions import links, loops, whole_tree
 if TYPE_CHECKING:
     from screwdyn.physics.model import Model
 
+# Arrays of the state that quantities take; a reference motion has rates and accelerations of its own.
+ARGUMENTS = ("q", "qd", "qdd", "tau", "qd_ref", "qdd_ref")
+# Accelerations among them, with the rates that they are those of.
+ACCELERATIONS = {"qdd": "qd", "qdd_ref": "qd_ref"}
 # A number, or that of "v" freedoms, "q" positions, "L" places (of links or constraints), "k" freedoms on the path to a
 # link, "p" on that to its parent.
 Dimension = str | int
@@ -77,6 +81,7 @@ class Result:
     unit: str  # of the entries, with radians and metres
     rate_of: str | None = None
     acceleration: bool = False
+    momentum: str | None = None  # the name of a result p = M ν whose D(ν)ᵀ p is added to this one, Cᵀ ν
     hidden: bool = False  # an intermediate result that is not returned
     symmetric: bool = False
 
@@ -84,7 +89,7 @@ class Result:
     def contraction(self) -> Callable[[Any, Any, Any], None] | None:
         """How the result over the rows of a table with couplings is contracted; None if it has no axis of freedoms."""
         if self.shape[-1:] not in (("v",), ("k",)):
-            return None
+            return charts.contracted_rows if self.shape[:1] == ("v",) else None
         if len(self.shape) == 1:
             return charts.contracted_vector
         if self.shape[0] != self.shape[1]:
@@ -113,7 +118,7 @@ class Quantity:
     """An entry of the catalogue."""
 
     name: str
-    arguments: tuple[str, ...]  # its arrays of the state, in order: some of "q", "qd", "qdd" and "tau"
+    arguments: tuple[str, ...]  # its arrays of the state, in order: some of ``ARGUMENTS``
     # (table, *arguments, *at_rest, [places], [scratch], work, *results); see ``recursions``.
     recursion: Callable[..., int | None]
     results: tuple[Result, ...]
@@ -170,7 +175,7 @@ def quantity(
     def enter(declaration: Callable[Concatenate[Any, P], R]) -> Declared[P, R]:
         name, signature = declaration.__name__, inspect.signature(declaration)
         names = tuple(signature.parameters)[1:]
-        arguments = tuple(x for x in names if x in ("q", "qd", "qdd", "tau"))
+        arguments = tuple(x for x in names if x in ARGUMENTS)
         parameters = tuple(x for x in names if x in ("link", "frame"))
         doc, given = inspect.getdoc(declaration) or "", inspect.signature(recursion)
         if "Raises" not in doc and "rrors as for" not in doc:
@@ -237,6 +242,7 @@ _M = Result("M", ("v", "v"), "kg m^2, kg m or kg", symmetric=True)
 _C = Result("C", ("v", "v"), "N m s, N s, ...", rate_of="M")
 _G = Result("g", ("v",), "N m or N")
 _TAU = Result("tau", ("v",), "N m or N")
+_P, _Y = Result("p", ("v",), "N m s or N s"), Result("Y", ("v", 10), "N m or N per kg, kg m or kg m^2")
 _J = Result("J", (6, "v"), "1 or m, and 1/m or 1")
 _J_C = Result("J_c", ("L", "v"), "1 or m, and 1/m or 1")
 _J_C_DOT = Result("J_c_dot", ("L", "v"), "1/s, ...", rate_of="J_c")
@@ -313,6 +319,58 @@ class Quantities(ABC):
     @quantity(whole_tree.velocity_forces, replace(_TAU, name="c"), base_parameters=True, see="§4")
     def velocity_product(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """C(q, q̇) q̇, (…, nv), N m or N: the Coriolis and centrifugal forces of joints, by recursive Newton-Euler."""
+
+    @quantity(whole_tree.transposed_velocity_forces, replace(_P, hidden=True), replace(_TAU, name="c", momentum="p"))
+    def transposed_velocity_product(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """C(q, q̇)ᵀ q̇, (…, nv), N m or N: the rate of p = M q̇ beside τ − g, for momentum observers.
+
+        The momenta of all bodies that a joint carries along the rate of its screw (docs/mathematics.md §4; De Luca and
+        Mattone 2003). Cost O(nv).
+        """
+
+    @quantity(whole_tree.joint_momentum, _P, base_parameters=True)
+    def joint_momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Momentum p = M(q) q̇ along the freedoms, (…, nv), N m s or N s. Cost O(nv)."""
+
+    @quantity(whole_tree.reference_dynamics, _TAU, base_parameters=True)
+    def reference_dynamics(self, q: ArrayLike, qd: ArrayLike, qd_ref: ArrayLike, qdd_ref: ArrayLike) -> Array:
+        """Joint forces M q̈_r + C(q, q̇) q̇_r + g for the rates and accelerations of a reference, (…, nv), N m or N.
+
+        With C of :meth:`coriolis_matrix`, so that Ṁ − 2 C is skew: passivity-based control (Slotine and Li 1987;
+        docs/mathematics.md §4). Where q̇_r = q̇ they are those of :meth:`inverse_dynamics`. Cost O(nv).
+
+        Parameters
+        ----------
+        q : (…, nq)
+            rad and m.
+        qd, qd_ref : (…, nv)
+            Actual rates, and those of the reference; rad/s and m/s.
+        qdd_ref : (…, nv)
+            rad/s² and m/s².
+
+        Raises
+        ------
+        ShapeError, UnboundSymbolError
+            As for :class:`Quantities`.
+        """
+
+    @quantity(links.reference_regressor, _Y, scratch=((6, "v"),), see="§4")
+    def reference_regressor(
+        self, link: str, q: ArrayLike, qd: ArrayLike, qd_ref: ArrayLike, qdd_ref: ArrayLike
+    ) -> Array:
+        """Regressor Y of a link in :meth:`reference_dynamics`, (…, nv, 10): Y π is what a body with parameters π adds.
+
+        π = [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about the link's origin and in its axes, as in
+        :attr:`Inertia.parameters`. The sum of Y π over all links, with the forces of armatures, is
+        :meth:`reference_dynamics`. Slotine and Li 1987.
+        """
+
+    @quantity(links.momentum_regressor, replace(_Y, unit="N m s or N s per kg, kg m or kg m^2"), scratch=((6, "v"),))
+    def momentum_regressor(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Regressor Y of a link in :meth:`joint_momentum`, (…, nv, 10): Y π is what a body with parameters π adds.
+
+        Parameters as for :meth:`reference_regressor`.
+        """
 
     @quantity(whole_tree.inverse_dynamics, _TAU, base_parameters=True, wrenches="result")
     def inverse_dynamics(
@@ -588,7 +646,6 @@ _INTERNAL = (
     # Joint forces of wrenches on the rows, (…, nv, 6), each in its row's frame; used by ``wrench_torque`` of trees.
     Quantity("wrench_torque", ("q", "wrenches"), whole_tree.wrench_torque, (_TAU,)),
     # The passes of every change of a moving tree; see ``changes.law``.
-    Quantity("joint_momentum", ("q", "qd"), whole_tree.joint_momentum, (_TAU,)),
     Quantity("slip_momentum", ("q", "qd", "slip"), whole_tree.slip_momentum, (_TAU, *_SLIP), places="one"),
     Quantity(
         "impact",

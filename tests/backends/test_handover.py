@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import sympy as sp
-from cases import FUNCTIONS as ARGUMENTS
+from cases import FUNCTIONS
 
 import screwdyn as sd
-from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE
 from screwdyn.testing import random_tree
 
 VALUES = dict(a1=0.3, a2=0.25, l1=0.1, l2=0.12, m1=3.0, m2=1.5, I1=0.05, I2=0.02, g=9.81)
@@ -22,21 +22,21 @@ def parametric():
 
 
 def agrees(made, numeric, function, state, *parameters):
-    given = [state[group] for group in ARGUMENTS[function]]
+    given = [state[group] for group in FUNCTIONS[function]]
     expected = getattr(numeric, function)(*given)
     actual = np.asarray(made(*given, *parameters), dtype=float)
     assert actual.shape == expected.shape
     np.testing.assert_allclose(actual, expected, rtol=1e-11, atol=1e-11 * abs(expected).max())
 
 
-@pytest.mark.parametrize("function", ARGUMENTS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_lambdify(function):
     rng = np.random.default_rng(1)
     tree = random_tree(rng, 4)
     agrees(tree.symbolic().lambdify(function), tree, function, states(rng, 4))
 
 
-@pytest.mark.parametrize("function", ARGUMENTS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_lambdify_with_parameters(function):
     tree, numeric = parametric()
     sym = tree.symbolic()
@@ -52,7 +52,7 @@ def test_lambdify_by_other_modules():
 
 
 @pytest.mark.parametrize("tool", ["lambdify", pytest.param("jax", marks=pytest.mark.handover)])
-@pytest.mark.parametrize("function", ARGUMENTS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_batches(tool, function):
     """Leading axes of states and of parameters are broadcast."""
     if tool == "jax":
@@ -69,7 +69,7 @@ def test_batches(tool, function):
     masses = [1.0, 2.0, 3.0]
     given = np.where([str(x) == "m2" for x in sym.parameters], np.reshape(masses, (3, 1)), given)
     one = {group: x.reshape(-1, 2)[0] for group, x in state.items()}
-    actual = made(*(one[group] for group in ARGUMENTS[function]), given)
+    actual = made(*(one[group] for group in FUNCTIONS[function]), given)
     for k, mass in enumerate(masses):
         agrees(lambda *_, k=k: actual[k], tree.subs(VALUES | {"m2": mass}), function, one)
 
@@ -85,13 +85,13 @@ def called_like_functions():
     return sym, tree.subs(held), [held[str(x)] for x in sym.parameters]
 
 
-@pytest.mark.parametrize("function", ARGUMENTS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_lambdify_whatever_joints_are_called(function):
     sym, numeric, parameters = called_like_functions()
     agrees(sym.lambdify(function), numeric, function, states(np.random.default_rng(6), 3), parameters)
 
 
-@pytest.mark.parametrize("function", ARGUMENTS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_lambdify_where_parameters_are_called_like_intermediates(function):
     """Also parameters that a function does not depend on, such as moments of inertia for gravity."""
     tree, to = sd.KinematicTree(gravity=(0, -9.81, 0)), "base"
@@ -150,7 +150,7 @@ def test_jax_takes_link_and_frame_in_any_way():
 
 
 @pytest.mark.handover
-@pytest.mark.parametrize("function", ARGUMENTS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_jax(function):
     import jax
 
@@ -208,7 +208,7 @@ def test_jax_differentiates_and_maps():
 
 
 @pytest.mark.handover
-@pytest.mark.parametrize("function", ARGUMENTS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_casadi(function):
     rng = np.random.default_rng(5)
     tree = random_tree(rng, 4)
@@ -218,7 +218,7 @@ def test_casadi(function):
     sym = tree.symbolic()
     parameters = [VALUES[str(x)] for x in sym.parameters]
     made = sym.casadi(function)
-    assert made.name_in() == [*ARGUMENTS[function], "parameters"]
+    assert made.name_in() == [*FUNCTIONS[function], "parameters"]
     assert made.size_out(0) == (2, 2 if "matrix" in function else 1)
     agrees(lambda *x: np.squeeze(made(*x).full()), numeric, function, states(rng, 2), parameters)
 
@@ -276,7 +276,7 @@ def test_every_quantity(tool, name):
     tree.attach(sd.Inertia.sphere(1, 0.1), to="one", joint=sd.revolute("y"), at=(0.3, 0, 0), name="two")
     tree.attach(sd.Link("flange"), to="two", at=(0, 0, 0.1))
     rng, entry, numeric = np.random.default_rng(11), CATALOGUE[name], tree.subs({m: 1.7})
-    state = {group: rng.uniform(-1, 1, 4) for group in ("qd", "qdd", "tau")} | {"q": tree.random_configuration(rng)}
+    state = {group: rng.uniform(-1, 1, 4) for group in ARGUMENTS[1:]} | {"q": tree.random_configuration(rng)}
     parameters = {"link": "flange"} if "link" in entry.parameters else {}
     parameters |= {"frame": "mixed"} if "frame" in entry.parameters else {}
     given = {group: state[group] for group in entry.arguments}

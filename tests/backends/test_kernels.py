@@ -17,7 +17,7 @@ from screwdyn import Inertia, KinematicTree, Link, Mimic, ShapeError, padded_sum
 from screwdyn.backends.kernels import _compiled, in_python
 from screwdyn.backends.kernels import entry as kernels
 from screwdyn.changes import law
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL
+from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE, INTERNAL
 from screwdyn.robots import two_link
 from screwdyn.testing import random_inertia, random_tree
 
@@ -203,7 +203,7 @@ def check_bits(seed):
     if seed % 3 == 0 and len(tree.links) > 3:
         tree.close(tree.links[-1], to=tree.links[1], joint=spherical(), name="loop")
     of_model, q = kernels.Kernels(tree.model), tree.integrate(tree.neutral(), rng.normal(size=(3, tree.nv)))
-    state = {"q": q} | {name: rng.normal(size=(3, tree.nv)) for name in ("qd", "qdd", "tau")}
+    state = {"q": q} | {name: rng.normal(size=(3, tree.nv)) for name in ARGUMENTS[1:]}
     rows = (of_model._couplings if tree.model.coupled else tree.model.table[:-1]).shape[0]
     state |= {"wrenches": rng.normal(size=(3, rows, 6)), "slip": rng.normal(size=(3, 1, 18))}
     parts = law._parts(tree.model, tree.links[int(rng.integers(1, len(tree.links)))])

@@ -14,7 +14,7 @@ from tangents import state_of
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, ShapeError, UnknownLinkError
 from screwdyn.backends.c import ascii_text, identifier
-from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 # Those of trees without loops.
@@ -59,7 +59,8 @@ def called(function, entry, state, shapes, *bits):
 
 
 def state(case):
-    return {"q": case.q, "qd": case.qd, "qdd": case.qdd, "tau": case.rng.uniform(-2, 2, case.tree.nv)}
+    further = dict(zip(ARGUMENTS[3:], case.rng.uniform(-2, 2, (3, case.tree.nv)), strict=True))
+    return {"q": case.q, "qd": case.qd, "qdd": case.qdd, **further}
 
 
 def compare(library, tree, entry, link, at, tolerance=1e-12):

@@ -10,7 +10,7 @@ import screwdyn as sd
 from screwdyn import KinematicTree, ShapeError, UnknownLinkError
 from screwdyn.forms.numbers import Numbers
 from screwdyn.physics.contribution import Contribution
-from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE
 from screwdyn.robots import ur5
 from screwdyn.testing import random_inertia, random_pose
 
@@ -52,7 +52,7 @@ def last(tree):
 def arguments(tree, entry, batch, seed=0):
     """Links and states for a quantity, in the order of its signature."""
     rng = np.random.default_rng(seed)
-    state = {name: rng.uniform(-2, 2, (*batch, tree.nv)) for name in ("qd", "qdd", "tau")}
+    state = {name: rng.uniform(-2, 2, (*batch, tree.nv)) for name in ARGUMENTS[1:]}
     q = [tree.random_configuration(rng) for _ in range(int(np.prod(batch)))]
     given = {"link": last(tree), "q": np.reshape(q, (*batch, tree.nq)), **state}
     return [given[name] for name in entry.signature.parameters if name in given]

@@ -16,7 +16,7 @@ from kinds import EVERY
 import screwdyn as sd
 from screwdyn.backends.kernels import entry as kernels
 from screwdyn.forms import numbers
-from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE
 from screwdyn.testing import random_tree
 
 pytestmark = pytest.mark.slow
@@ -211,7 +211,7 @@ def test_operational_inertia_is_what_a_wrench_meets(case):
 def test_a_batch_gives_what_its_states_give(case):
     tree, rng = case.tree, case.rng
     state = {"q": np.stack([tree.random_configuration(rng) for _ in range(6)]).reshape(2, 3, -1)}
-    state |= {name: rng.normal(size=(2, 3, tree.nv)) for name in ("qd", "qdd", "tau")}
+    state |= {name: rng.normal(size=(2, 3, tree.nv)) for name in ARGUMENTS[1:]}
     for entry in CATALOGUE.values():
         link = {"link": case.link} if "link" in entry.parameters else {}
         ask, many = getattr(tree, entry.name), {name: state[name] for name in entry.arguments}

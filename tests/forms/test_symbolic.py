@@ -16,21 +16,19 @@ from kinds import EVERY, GROUPS, SINGLE
 import screwdyn as sd
 from screwdyn.backends.closed_form import symbol
 from screwdyn.forms.symbolic import Symbolic
-from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 TOLERANCE = 1e-11
 
 
-def values(sym, q, qd, qdd=None, tau=None):
-    given = {"q": q, "qd": qd, "qdd": qdd, "tau": tau}
+def values(sym, q, qd, *others, **named):
+    given = dict(zip(ARGUMENTS, (q, qd, *others), strict=False)) | named
     return {x: v for group, of in given.items() if of is not None for x, v in zip(getattr(sym, group), of, strict=True)}
 
 
 def state_of(rng, tree):
-    return {"q": tree.random_configuration(rng)} | {
-        group: rng.uniform(-2, 2, tree.nv) for group in ("qd", "qdd", "tau")
-    }
+    return {"q": tree.random_configuration(rng)} | {group: rng.uniform(-2, 2, tree.nv) for group in ARGUMENTS[1:]}
 
 
 def parts_of(result):

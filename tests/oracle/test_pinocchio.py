@@ -57,6 +57,10 @@ def of_dynamics(tree, engine, q, qd, qdd):
     agree(tree.gravity_vector(q), engine.gravity_vector(q), weight)
     agree(tree.bias_force(q, qd), engine.bias_force(q, qd), forces)
     agree(tree.inverse_dynamics(q, qd, qdd), engine.inverse_dynamics(q, qd, qdd), forces)
+    C, slower = engine.coriolis_matrix(q, qd), 0.7 * qd[::-1]
+    expected = engine.mass_matrix(q) @ qdd + C @ slower + engine.gravity_vector(q)
+    agree(tree.reference_dynamics(q, qd, slower, qdd), expected, forces)
+    agree(tree.transposed_velocity_product(q, qd), C.T @ qd, forces)
     # q̈ has an error of κ(M) roundings. Pinocchio's articulated bodies have up to twelve times as many in trees of group
     # joints, so that its matrix is solved instead.
     kappa = np.linalg.cond(M) if tree.nv else 1

@@ -56,7 +56,8 @@ class Pair:
         self.xd, self.xdd = self.W @ self.qd, self.W @ self.qdd
 
 
-FORCES = {"gravity_vector", "bias_force", "velocity_product", "inverse_dynamics"}
+FORCES = {"gravity_vector", "bias_force", "velocity_product", "inverse_dynamics", "reference_dynamics"}
+FORCES |= {"transposed_velocity_product", "joint_momentum"}
 JACOBIANS = {"jacobian", "jacobian_dot", "center_of_mass_jacobian", "centroidal_momentum_matrix"}
 
 
@@ -79,6 +80,9 @@ QUANTITIES = (
     *EQUATION_OF_MOTION,
     ("bias_force", "q qd"),
     ("velocity_product", "q qd"),
+    ("transposed_velocity_product", "q qd"),
+    ("joint_momentum", "q qd"),
+    ("reference_dynamics", "q qd qdd tau"),
     ("link_poses", "q"),
     ("center_of_mass", "q"),
     ("center_of_mass_jacobian", "q"),
@@ -93,7 +97,12 @@ OF_LINKS = (("jacobian", "q"), ("jacobian_dot", "q qd"), ("link_twist", "q qd"),
 
 
 def arguments(pair, names):
-    given = {"q": (pair.q, pair.x), "qd": (pair.qd, pair.xd), "qdd": (pair.qdd, pair.xdd), "tau": (pair.tau, None)}
+    given = {
+        "q": (pair.q, pair.x),
+        "qd": (pair.qd, pair.xd),
+        "qdd": (pair.qdd, pair.xdd),
+        "tau": (pair.tau, pair.W @ pair.tau),
+    }
     return zip(*(given[name] for name in names.split()), strict=True)
 
 

@@ -14,8 +14,8 @@ from screwdyn.backends.kernels import entry as kernels
 from screwdyn.core.errors import InertiaError, SingularAttachmentError
 from screwdyn.forms import point
 from screwdyn.physics.charts import recentre
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL
-from screwdyn.physics.recursions.links import FRAMES, link_step
+from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE, INTERNAL
+from screwdyn.physics.recursions.links import BODY, FRAMES, link_step
 from screwdyn.physics.table import COLUMNS, PLACE, workspace
 
 # Compiled code may round a product and a sum once instead of twice.
@@ -59,9 +59,11 @@ def test_a_link_of_a_millimetre_far_out_on_a_turntable_is_a_pendulum():
 @given(case=cases(most=5))
 def test_plain_python_is_what_is_compiled(numbers, case):
     tree, model, n = case.tree, case.tree.model, case.tree.nv
-    state = {"q": case.q, "qd": case.qd, "qdd": case.qdd, "tau": case.rng.normal(size=n)}
+    state = {"q": case.q, "qd": case.qd, "qdd": case.qdd}
+    state |= dict(zip(ARGUMENTS[3:], case.rng.normal(size=(3, n)), strict=True))
     link, code = tree.links[-1], int(case.rng.integers(len(FRAMES)))
-    places = {which: model.places(which, link, code) for which in ("all", "subtree", "one", "loops")}
+    own = {which: model.places(which, link, BODY) for which in ("all", "subtree", "one", "loops")}
+    framed = {"one": model.places("one", link, code)}
     k = len(model.path(link))
     sizes = {"v": n, "q": n, "k": k}
     M = norm(tree.mass_matrix(case.q))
@@ -69,6 +71,7 @@ def test_plain_python_is_what_is_compiled(numbers, case):
     motion = 1 + total(case.qd) ** 2 + total(case.qdd)
     scale = (1 + M + tree.mass) * motion * 10
     for entry in CATALOGUE.values():
+        places = framed if "frame" in entry.parameters else own
         sizes["L"] = len(places[entry.places]) if entry.places else 0
         shapes = [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.results]
         outs = [

@@ -13,7 +13,7 @@ from typing import Any
 
 from screwdyn.physics import charts
 from screwdyn.physics.charts import COUPLING
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
+from screwdyn.physics.quantities import ACCELERATIONS, ARGUMENTS, CATALOGUE, INTERNAL, Dimension, Quantity
 from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS, Workspace
 
 # Begins the names of kernels for trees in which joints follow others.
@@ -23,9 +23,7 @@ _NAMES = (*CATALOGUE, *INTERNAL)
 KERNELS = (*_NAMES, *(COUPLED + name for name in _NAMES if name != "link_step"))
 STATE: dict[str, Sequence[Dimension]] = {
     "q": ("q",),
-    "qd": ("v",),
-    "qdd": ("v",),
-    "tau": ("v",),
+    **{rate: ("v",) for rate in ARGUMENTS[1:]},
     "wrenches": ("n", 6),
     "slip": (1, 18),
     "onto": ("v", 2),
@@ -37,7 +35,7 @@ Sizes = Mapping[str, str]
 _FREEDOMS: Sizes = {"v": "nv", "n": "n", "q": "nq", "L": "links", "k": "path", "p": "above"}
 _ROWS: Sizes = {**_FREEDOMS, "v": "n", "k": "steps"}
 # Arrays of the rows that follow from those of the freedoms.
-_OF_ROWS = {"q": "x", "qd": "w", "qdd": "a"}
+_OF_ROWS = {"q": "x", "qd": "w", "qdd": "a", "qd_ref": "w_ref", "qdd_ref": "a_ref"}
 
 
 class Context(
@@ -228,12 +226,12 @@ def _uncoupled(k: _Kernel) -> None:
     k.do("Array2 rows = table;", "Array1 coordinates = q;", "if (groups.shape[0] > 0) {")
     k.do(f"    {k.call(charts.recentre, 'table', 'where', 'groups', 'q', 'moved', 'x')};")
     k.do("    rows = moved;", "    coordinates = x;", "}")
-    if "qdd" in (*entry.arguments, *entry.at_rest):
-        k.do(
-            "for (integer i = 0; i < n; i++)", f"    a.data[i] = {'qdd.data[i]' if 'qdd' in entry.arguments else '0'};"
-        )
-        k.compute(charts.drift, "terms", "qd", "a")
-    handed = {"q": "coordinates", "qdd": "a"}
+    for given, rates in ACCELERATIONS.items():
+        if given in (*entry.arguments, *entry.at_rest):
+            start = f"{given}.data[i]" if given in entry.arguments else "0"
+            k.do("for (integer i = 0; i < n; i++)", f"    a.data[i] = {start};")
+            k.compute(charts.drift, "terms", "qd", rates, "a")
+    handed = {"q": "coordinates"} | dict.fromkeys(ACCELERATIONS, "a")
     k.compute(
         entry.recursion,
         "rows",
@@ -248,6 +246,8 @@ def _uncoupled(k: _Kernel) -> None:
             k.compute(charts.add_drift_of_columns, "terms", "qd", f"out_{result.rate_of}", f"out_{result.name}")
         if result.acceleration:
             k.compute(charts.subtract_drift, "terms", "qd", f"out_{result.name}")
+        if result.momentum:
+            k.compute(charts.add_transposed_drift, "terms", "qd", f"out_{result.momentum}", f"out_{result.name}")
 
 
 def _coupled(k: _Kernel) -> None:
@@ -255,9 +255,9 @@ def _coupled(k: _Kernel) -> None:
     entry = k.entry
     k.compute(charts.recentre, "table", "where", "groups", "q", "moved", "x")
     k.compute(charts.follow, "couplings", "x")
-    for rate in ("qd", "qdd"):
+    for rate, rows in [*_OF_ROWS.items()][1:]:
         if rate in entry.arguments:
-            k.compute(charts.spread, "couplings", rate, _OF_ROWS[rate])
+            k.compute(charts.spread, "couplings", rate, rows)
     for part in _parts(entry):
         given = [_OF_ROWS.get(name, name) for name in part.arguments]
         plain = "{}_of_freedoms" if entry.coupled else "out_{}"

@@ -18,7 +18,7 @@ from screwdyn.core import expressions
 from screwdyn.physics import charts as charting
 from screwdyn.physics import link_steps
 from screwdyn.physics.charts import COLUMN, OFFSET, Charts
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity, Result
+from screwdyn.physics.quantities import ACCELERATIONS, CATALOGUE, INTERNAL, Dimension, Quantity, Result
 from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.reductions import base_parameters, moved_zeros
 from screwdyn.physics.table import (
@@ -207,9 +207,10 @@ def computed(entry: Quantity, subject: Subject, state: Callable[[str], Scalars])
     given = {group: state(group) for group in entry.arguments}
     given |= {group: zeros(subject.nv) for group in entry.at_rest}
     table, given["q"] = subject.rows(given["q"])
-    given |= {group: subject.of_rows(x) for group, x in given.items() if group in ("qd", "qdd")}
-    if "qdd" in given:
-        charting.drift(chart.terms, given["qd"], given["qdd"])
+    rates = {*ACCELERATIONS, *ACCELERATIONS.values()}
+    given |= {group: subject.of_rows(x) for group, x in given.items() if group in rates}
+    for acceleration in given.keys() & ACCELERATIONS:
+        charting.drift(chart.terms, given["qd"], given[ACCELERATIONS[acceleration]], given[acceleration])
     results = {}
     for result in entry.results:  # a recursion fills numbers of shape (1,), and stacks of matrices as one matrix
         *before, last = map(over_rows, result.shape or (1,))
@@ -224,6 +225,8 @@ def computed(entry: Quantity, subject: Subject, state: Callable[[str], Scalars])
             charting.add_drift_of_columns(chart.terms, given["qd"], results[result.rate_of], results[result.name])
         if result.acceleration:
             charting.subtract_drift(chart.terms, given["qd"], results[result.name])
+        if result.momentum:
+            charting.add_transposed_drift(chart.terms, given["qd"], results[result.momentum], results[result.name])
     found = ((result, subject.contracted(result, results[result.name])) for result in entry.given)
     return [x.reshape(tuple(map(subject.size, result.shape))) for result, x in found]
 

@@ -241,6 +241,60 @@ def acceleration_of_link(
     write_six(rate_in_frame(link.frame, T, V, V, A), acceleration)
 
 
+# Regressors
+
+
+def reference_regressor(
+    table: Table,
+    q: Table,
+    qd: Table,
+    qd_ref: Table,
+    qdd_ref: Table,
+    places: Table,
+    scratch: Scratch,
+    work: Workspace,
+    Y: Table,
+) -> None:
+    """The joint forces of reference dynamics of a link with each of ten parameters 1 and the others 0."""
+    (J,), link = scratch, load(places, 0, Place)
+    T = columns_in_link(table, q, link, work, J)
+    V, V_ref, A, i = AT_REST, AT_REST, AT_REST, link.row
+    while i >= 0:
+        column = load_column(J, i)
+        A = add(A, add(scale(qdd_ref[i], column), scale(qd_ref[i], steps.bracket(column, V))))
+        V, V_ref = add(V, scale(qd[i], column)), add(V_ref, scale(qd_ref[i], column))
+        i = work.parents[i]
+    # A has the rates of the components in the link's frame, which turns.
+    a = add(A.v, steps.subtract(cross(V.w, V_ref.v), rotate_back(T.R, rows.gravity_of(table))))
+    motion = steps.reference_of(V.w, V_ref.w, add(A.w, cross(V.w, V_ref.w)), a)
+    clear(Y)
+    for k in range(Y.shape[1]):
+        write_along_path(J, link, steps.reference_wrench(steps.unit_inertia(k), motion), k, work, Y)
+
+
+def momentum_regressor(
+    table: Table, q: Table, qd: Table, places: Table, scratch: Scratch, work: Workspace, Y: Table
+) -> None:
+    """The momenta along the freedoms of a link with each of ten parameters 1 and the others 0."""
+    (J,), link = scratch, load(places, 0, Place)
+    columns_in_link(table, q, link, work, J)
+    V, i = AT_REST, link.row
+    while i >= 0:
+        V = add(V, scale(qd[i], load_column(J, i)))
+        i = work.parents[i]
+    clear(Y)
+    for k in range(Y.shape[1]):
+        write_along_path(J, link, steps.momentum(steps.unit_inertia(k), V), k, work, Y)
+
+
+def write_along_path(J: Table, link: Place, F: Wrench, k: int, work: Workspace, Y: Table) -> None:
+    """Jᵀ F of a wrench on a link, as column k."""
+    i = link.row
+    while i >= 0:
+        Y[i, k] = steps.power(load_column(J, i), F)
+        i = work.parents[i]
+
+
 # Contributions and energies
 
 

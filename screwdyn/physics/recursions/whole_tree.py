@@ -72,6 +72,23 @@ def velocity_forces(table: Table, q: Table, qd: Table, qdd: Table, work: Workspa
     add_motors(table, qdd, tau)
 
 
+def reference_dynamics(
+    table: Table, q: Table, qd: Table, qd_ref: Table, qdd_ref: Table, work: Workspace, tau: Table
+) -> None:
+    """The same for the rates and accelerations of a reference, with C of the actual rates."""
+    down = scale(-1.0, rows.gravity_of(table))
+    for i in range(table.shape[0] - 1):
+        T, k = rows.row_pose(table, i, q, work), work.parents[i]
+        before = steps.Reference(ZERO, ZERO, ZERO, down, steps.ZERO_MATRIX)
+        before = before if k < 0 else load(work.articulated, k, steps.Reference)
+        motion = steps.link_reference(T, before, joint_screw(table, i), qd[i], qd_ref[i], qdd_ref[i])
+        store(work.poses, i, T)
+        store(work.articulated, i, motion)
+        store(work.wrenches, i, steps.reference_wrench(body(table, i), motion))
+    inward_forces(table, work, tau)
+    add_motors(table, qdd_ref, tau)
+
+
 def store_momenta(table: Table, q: Table, qd: Table, work: Workspace) -> None:
     """Poses of all rows in their parents, twists, and momenta in the place of wrenches."""
     rows.store_poses(table, q, work)
@@ -86,6 +103,14 @@ def joint_momentum(table: Table, q: Table, qd: Table, work: Workspace, p: Table)
     store_momenta(table, q, qd, work)
     inward_forces(table, work, p)
     add_motors(table, qd, p)
+
+
+def transposed_velocity_forces(table: Table, q: Table, qd: Table, work: Workspace, p: Table, force: Table) -> None:
+    """M ν, and Cᵀ ν: the momenta beyond each row along the rates S̊ of the screws, because Bᵀ V = 0 for every body."""
+    joint_momentum(table, q, qd, work, p)
+    for i in range(table.shape[0] - 1):
+        S = steps.screw_rate(load(work.twists, i, Twist), joint_screw(table, i))
+        force[i] = steps.power(S, load(work.wrenches, i, Wrench))
 
 
 def slip_momentum(

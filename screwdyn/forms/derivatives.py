@@ -317,7 +317,8 @@ class Derivatives:
 
 def _program(structure: Structure, what: Any) -> Program:
     """A function of a structure."""
-    return kept(("derivatives", what, frozen(structure)), partial(_recorded, structure, *what))
+    traced = f"the derivatives of {what[0]}" if what[0] in CATALOGUE else what[0]
+    return kept(("derivatives", what, frozen(structure)), partial(_recorded, structure, *what), traced)
 
 
 def _recorded(structure: Structure, name: str, of: Any) -> Program:

@@ -20,6 +20,7 @@ from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.machine import user_folder
 from screwdyn.backends.llvm.program import Function
 from screwdyn.backends.tape.tape import Tape
+from screwdyn.forms import derivatives
 from screwdyn.robots import two_link
 
 # As they are before modules are patched; see conftest.py.
@@ -301,6 +302,16 @@ def test_who_waits_long_reads_what_is_compiled_and_where_it_is_kept(folder, monk
     monkeypatch.setenv("SCREWDYN_CACHE", "off")
     native.kept("squared", partial(squared, [])).compile("single")
     assert capsys.readouterr().err == "screwdyn: compiling squared of this robot (not kept on disk)\n"
+
+
+def test_who_waits_long_for_a_derivative_reads_what_is_traced(folder, monkeypatch, capsys):
+    """Functions that are too long to be compiled are traced in every process, and take the longest."""
+    record = derivatives._recorded
+    monkeypatch.setattr(machine, "_PATIENCE", 0.02)
+    monkeypatch.setattr(derivatives, "_recorded", lambda *which: (time.sleep(0.1), record(*which))[1])
+    two_link(length=0.37).derivatives.gravity_vector([0.1, 0.2])
+    line = "screwdyn: tracing the derivatives of gravity_vector of this robot (once in a process)\n"
+    assert capsys.readouterr().err.startswith(line)
 
 
 IN_ANOTHER_PROCESS = """

@@ -12,9 +12,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, wait
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext, suppress
 from ctypes import CFUNCTYPE, c_int64, c_void_p
 from heapq import heappop, heappush
 from itertools import count
@@ -57,10 +57,23 @@ def announce(line: str) -> None:
             print(f"screwdyn: {line}", file=sys.stderr, flush=True)
 
 
+@contextmanager
+def announced(line: str) -> Iterator[None]:
+    """Announce what the block does if its caller waits for longer than half a second; the thread announces nothing."""
+    timer = threading.Timer(_PATIENCE, announce, [line])
+    timer.daemon = True  # the end of the process does not wait for it
+    if threading.current_thread() is not _worker:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
     """Decorate a function that compiles: it runs in the thread, and Ctrl-C ends the call but not the compilation.
 
-    The decorated function takes ``line=``, which stderr shows if its caller waits for longer than half a second.
+    The decorated function takes ``line=``, which is announced if its caller waits long.
     """
 
     @functools.wraps(function)
@@ -68,9 +81,8 @@ def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
         if threading.current_thread() is _worker:
             return function(*arguments)
         future = submit((), functools.partial(function, *arguments))
-        if line and not wait([future], _PATIENCE).done:
-            announce(line)
-        return future.result()
+        with announced(line) if line else nullcontext():
+            return future.result()
 
     return called
 

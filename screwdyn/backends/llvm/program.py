@@ -223,10 +223,11 @@ def planned(name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[
     return Program(Interface(name, [*groups.values()], shapes, slots, part, known), plan)
 
 
-def kept(made_from: Hashable, record: Callable[[], Program]) -> Program:
+def kept(made_from: Hashable, record: Callable[[], Program], what: str = "a function") -> Program:
     """The program of what it is ``made_from``, which has an exact ``repr``, with the code on disk; or a new one."""
     key = machine.key(made_from, host().width, host().fused)
-    program = _loaded(key) or record()
+    with machine.announced(f"tracing {what} of this robot (once in a process)"):
+        program = _loaded(key) or record()
     program._key, program._record = key, record
     return program
 
@@ -646,7 +647,7 @@ LARGEST_STEP = 100_000
 
 def _stepped(structure: Structure, kind: StepKind) -> Program:
     """The steps of a structure."""
-    return kept(("steps", kind, frozen(structure)), partial(_recorded_steps, structure, kind))
+    return kept(("steps", kind, frozen(structure)), partial(_recorded_steps, structure, kind), "the step")
 
 
 def _recorded_steps(structure: Structure, kind: StepKind) -> Program:

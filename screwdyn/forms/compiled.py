@@ -549,6 +549,7 @@ class _Inputs:
     ) -> None:
         self._model = model
         self._passive = np.array(model.passive, dtype=bool)
+        self._grouped = np.array([at.chart is not None for at in model.joints if at.mimic is None], dtype=bool)
         self.rows, bodies = _payload(model, {} if payload is None else payload)
         (q, qd), start = model.flat(q=q, qd=qd)
         q, qd = q.reshape(*start, model.nq), qd.reshape(*start, model.nv)
@@ -593,14 +594,18 @@ class _Inputs:
         model, what = self._model, self._named[group]
         names = model.positions if group == "q_target" else model.coordinates
         n, a = len(names), np.require(model.numbers(what, value), requirements="A")
-        if group in _DRIVEN:
+        if group != "q_target":
             a = model.over_all(a)
         elif a.ndim == 0:
             a = np.full(n, float(a))
+        elif a.shape[-1] != n and (given := model.over_all(a)).shape[-1] == model.nv:
+            freedoms = np.flatnonzero(~self._grouped)
+            a = np.zeros((*a.shape[:-1], n))
+            a[..., np.arange(n)[model.joint_forces.where][freedoms]] = given[..., freedoms]
         varies = a.ndim == self._axes + 2
         if a.shape[-1] != n or a.ndim > self._axes + 2 or (varies and len(a) != steps):
             runs = f"(…, {n}) for each run, " if self._axes else ""
-            fewer = group in _DRIVEN and 0 < np.sum(~self._passive) < n
+            fewer = 0 < np.sum(~self._passive) < n
             active = ", or entries for the active freedoms only" if fewer else ""
             hint = "" if self._axes else f"; for several runs from one start give q as (1, {model.nq})"
             each = f"({steps}, {'…, ' if self._axes else ''}{n})"
@@ -614,9 +619,8 @@ class _Inputs:
     def _check_joints(self, what: str, group: str, a: Array) -> None:
         """Raise an error if there is an entry for a freedom that must have none."""
         refused: list[tuple[Any, str]] = [(self._passive, "is passive")] if group in _DRIVEN else []
-        if group == "kp" and self._model.charts is not None:
-            grouped = [joint.chart is not None for joint in self._model.joints if joint.mimic is None]
-            refused.append((grouped, "is spherical, free or planar, so that q_target − q is no error"))
+        if group == "kp":
+            refused.append((self._grouped, "is spherical, free or planar, so that q_target − q is no error"))
         for which, reason in refused:
             rows = np.flatnonzero(which)
             wrong = np.any(a[..., rows] != 0, axis=tuple(range(a.ndim - 1)))

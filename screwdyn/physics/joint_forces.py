@@ -118,9 +118,10 @@ class Feedback(NamedTuple):
         ``kp`` of a spherical, free or planar joint must be 0. As for torques, a number is for all active freedoms, and
         an array may have entries for these only.
     q_target : array_like
-        The nq positions, rad or m; those of spherical, free and planar joints have no influence.
+        The nq positions, rad or m, or an entry for each active freedom; those of spherical, free and planar joints
+        have no influence.
     qd_target : array_like
-        The nv rates, rad/s or m/s.
+        The rates of the nv freedoms, or of the active ones, rad/s or m/s.
     tau : array_like
         Torques or forces of the nv freedoms that are added, N m or N.
     """

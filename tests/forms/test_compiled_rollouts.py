@@ -13,9 +13,12 @@ from screwdyn import (
     Inertia,
     KinematicTree,
     Link,
+    Mimic,
+    ShapeError,
     SingularAttachmentError,
     free,
     planar,
+    prismatic,
     revolute,
     robots,
     spherical,
@@ -217,6 +220,32 @@ def test_torques_of_the_active_freedoms_only():
     some = fast.rollout(*start, 5, DT, Feedback(2.0, [0.1, 0.2], tau=1.0))
     same = fast.rollout(*start, 5, DT, Feedback([0, 2.0, 0, 2.0], [0, 0.1, 0, 0.2], tau=[0, 1.0, 0, 1.0]))
     assert_array_equal(some.q, same.q)
+
+
+def test_targets_of_the_active_freedoms_only():
+    """Beside a floating base, a ball joint with motors, and a joint that follows another one."""
+    rng = np.random.default_rng(9)
+    tree = KinematicTree()
+    tree.attach(Link("hull", random_inertia(rng)), to="base", joint=free(passive=True))
+    tree.attach(Link("arm", random_inertia(rng)), to="hull", joint=revolute("y", name="elbow"))
+    tree.attach(Link("tail", random_inertia(rng)), to="hull", joint=revolute("x", passive=True), at=(1, 0, 0))
+    tree.attach(Link("hip", random_inertia(rng)), to="hull", joint=spherical())
+    tree.attach(Link("slide", random_inertia(rng)), to="arm", joint=prismatic("x", name="slide"))
+    mimic = revolute("z", mimic=Mimic("slide", 0.5), name="follower")
+    tree.attach(Link("finger", random_inertia(rng)), to="slide", joint=mimic)
+    start, fast = starts(tree, rng), tree.compile(threads=1)
+    assert tree.active == ("elbow", "hip[wx]", "hip[wy]", "hip[wz]", "slide") and (tree.nq, tree.nv) == (14, 12)
+    kp, kd, targets, rates = [30, 0, 0, 0, 9], [2.0] * 5, rng.normal(size=(8, 1, 5)), rng.normal(size=(RUNS, 5))
+    q, qd = np.zeros((8, 1, tree.nq)), np.zeros((RUNS, tree.nv))
+    q[..., [tree.positions.index(name) for name in ("elbow", "slide")]] = targets[..., [0, 4]]
+    qd[:, [tree.coordinates.index(name) for name in tree.active]] = rates
+    some, same = (fast.rollout(*start, 8, DT, Feedback(kp, kd, *given)).q for given in ((targets, rates), (q, qd)))
+    assert_array_equal(some, same)
+    for target in (np.zeros(4), np.zeros(13)):
+        with pytest.raises(
+            ShapeError, match=r"q_target has shape .*; expected \(14,\).*entries for the active freedoms"
+        ):
+            fast.rollout(*start, 8, DT, Feedback(kp, kd, target))
 
 
 def order(tree, method, torque=None):

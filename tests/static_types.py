@@ -13,6 +13,7 @@ fast = tree.compile()
 q, M = np.zeros(2), np.zeros((2, 2))
 
 assert_type(tree.mass_matrix(q), Array)
+assert_type([tree.jacobian("link2", q, frame=name) for name in ("local", "base")], list[Array])
 assert_type(fast.mass_matrix(q), Array)
 assert_type(fast.mass_matrix(q, out=M), Array)
 assert_type(fast.dynamics(q, q, out=(M, M, q)), tuple[Array, Array, Array])
@@ -23,7 +24,7 @@ assert_type(fast.rollout(q, q, 2, 1e-3, sd.Feedback(1.0, 0.1), out=(q, q)), Roll
 
 # Each of these is an error: mypy reports an ignored error that is none.
 tree.mass_matrix(q, out=M)  # type: ignore[call-arg]
-tree.jacobian("link2", q, "bdy")  # type: ignore[arg-type]
+tree.jacobian("link2", q, 1)  # type: ignore[arg-type]
 fast.mass_matrix()  # type: ignore[call-overload]
 fast.mass_matrix(q, q)  # type: ignore[call-overload]
 

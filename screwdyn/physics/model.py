@@ -394,7 +394,8 @@ class Model:
         try:
             return expressions.real(value)
         except (TypeError, ValueError, OverflowError):
-            raise ShapeError(f"{what} must be an array of real numbers; got {value!r}") from None
+            hint = "; give its positions and rates, .q and .qd" if hasattr(value, "qd") else ""
+            raise ShapeError(f"{what} must be an array of real numbers; got {value!r}{hint}") from None
 
     def arrays(self, named: Mapping[str, ArrayLike], checked: bool = True) -> tuple[list[Array], tuple[int, ...]]:
         """Check and broadcast arrays over the positions or the freedoms; returns them and the batch shape.

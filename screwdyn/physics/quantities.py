@@ -31,7 +31,8 @@ ACCELERATIONS = {"qdd": "qd", "qdd_ref": "qd_ref"}
 # link, "p" on that to its parent.
 Dimension = str | int
 Places = Literal["one", "subtree", "all", "loops"]
-Frame = Literal["com", "body", "base", "mixed"]
+# Or a name of the frame in another library, such as "local"; editors offer the first four.
+Frame = Literal["com", "body", "base", "mixed"] | str
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)

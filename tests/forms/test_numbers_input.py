@@ -149,6 +149,13 @@ def test_complex_arrays_are_refused_even_if_real(tree):
         tree.mass_matrix(np.zeros(4, dtype=complex))
 
 
+def test_a_state_is_given_as_its_positions(tree):
+    state = sd.State(tree)
+    for call, given in ((tree.mass_matrix, [state]), (tree.coriolis_matrix, [np.zeros(4), state])):
+        with pytest.raises(ShapeError, match=r"must be an array of real numbers; got State.*; give .*\.q and \.qd"):
+            call(*given)
+
+
 def test_batches_that_do_not_fit_are_refused(tree):
     with pytest.raises(ShapeError, match=r"batch axes cannot be broadcast together: q \(2, 4\), qd \(3, 4\)"):
         tree.coriolis_matrix(np.zeros((2, 4)), np.zeros((3, 4)))

@@ -28,6 +28,7 @@ from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, require_joint
 from screwdyn.mechanism.topology import Topology, without_bridges
 from screwdyn.physics.model import Robot
+from screwdyn.physics.plausible import check_reach
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw
@@ -167,6 +168,7 @@ class Grasp(Scheduled[GraspEvent]):
         if pose is not None:
             T = screw.inverse(hand) @ screw.as_pose(pose, f"the pose of {handle.name!r}")
             home, first = move.seated(new, T, self.at, start)
+            check_reach(tree.topology, handle.name, self.to, T)
             tree.topology = tree.topology.replace_joint(handle.name, new.joint, home)
         else:
             home, first = new.home, move.started(new, None if hanging else start)
@@ -301,6 +303,11 @@ def grasp(
     UnknownNameError, TopologyError, ShapeError
         As for :meth:`KinematicTree.attach`; for a missing or invalid twist; for a payload whose known pose the joint
         cannot have; for arguments that contradict what the payload brings.
+
+    Warns
+    -----
+    ScrewdynWarning
+        If ``pose`` is farther from ``to`` than the links on the way to the base and the payload are long together.
 
     Notes
     -----

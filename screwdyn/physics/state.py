@@ -13,6 +13,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.model import Robot
+from screwdyn.physics.plausible import check_positions
 
 
 class State:
@@ -43,6 +44,12 @@ class State:
     ScrewdynError
         If `tree` is not a KinematicTree.
 
+    Warns
+    -----
+    ScrewdynWarning
+        If an angle is more than a turn beyond the limits of its joint, as in degrees, or a quaternion is (1, 0, 0, 0),
+        which is no rotation where the scalar is first.
+
     Examples
     --------
     >>> import screwdyn as sd
@@ -67,6 +74,7 @@ class State:
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         if batch:
             raise ShapeError(f"a State is one configuration; got a batch of shape {batch}")
+        check_positions(model.topology, flat)
         self._fill(tree, model.topology, flat, flat_qd)
 
     @classmethod

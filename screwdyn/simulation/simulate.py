@@ -19,6 +19,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.joint_forces import subtree_wrench
 from screwdyn.physics.model import Robot
+from screwdyn.physics.plausible import check_period
 from screwdyn.physics.quantities import Frame
 from screwdyn.physics.state import State, check_state
 from screwdyn.simulation import equations
@@ -395,6 +396,11 @@ def simulate(
         If the duration, step, period, an event, a condition or a stop is invalid, a coordinate begins beyond an
         inelastic stop, or the integration fails.
 
+    Warns
+    -----
+    ScrewdynWarning
+        If ``control_period`` is longer than the run.
+
     Notes
     -----
     Closed loops stay closed: after each step and in each sample, the state is projected on them in the metric of M
@@ -443,6 +449,8 @@ def simulate(
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")
     check_state(state, tree)
+    if period is not None:
+        check_period(period, duration)
     if stops is not None:
         ever = (equations.joints_of(tree), *(event.joints(tree) for event in events))
         equations.check_stops(stops, [named for joints in ever for named in joints.items()])

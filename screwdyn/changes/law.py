@@ -12,8 +12,6 @@ M_i (J_i δ − s_i) are the impulses.
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable
 from operator import add
 from typing import Any
 
@@ -52,12 +50,12 @@ def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> tuple[di
     """What an ImpactEvent has, if a link with all links beyond it stops to slip; their kinetic energy just before, J.
 
     ``slip`` is a twist of the link in its own frame, (6,). The motor of its joint is at rest just before; the energy
-    contains the armatures of the joints beyond it. Errors as for :func:`settled`; InertiaError if the kinetic energy of
+    contains the armatures of the joints beyond it. Errors as for :func:`stopped`; InertiaError if the kinetic energy of
     a body is negative for some motion.
     """
     model, at = tree.model, tree.model.placements[root]
     parts = _parts(model, root)
-    check_bodies(model, None, None if at.freedoms else (parts[0], root, slip))
+    check_bodies(model, None if at.freedoms else (parts[0], root, slip))
     (impact, momentum), of_root = tree._slipping(parts), np.array([[*at.pose.R, *at.pose.p, *slip.tolist()]])
     change = np.zeros(len(qd))
     for _ in range(MOST_STEPS):
@@ -65,31 +63,36 @@ def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> tuple[di
         if not energies[2]:
             break
     if tree.topology.loops:
-        change = change - _taken(tree, q, qd + change)[0]
+        change = change - taken(tree, q, qd + change)[0]
         _, wrench, energies = momentum(q, change, of_root)
     _, _, before = momentum(q, -qd, of_root)  # of what slips, at − V − s
     state = State.of(tree, q, qd + change)
     return {"state": state, "link": root, "energy_lost": float(energies[1]), "impulse": wrench}, float(before[0])
 
 
-def settled(tree: Robot, q: Array, qd: Array, left: Callable[[Array], Array]) -> tuple[Array, Array]:
-    """The change δ of the rates by equation (1), (nv,), and the multipliers Λ of the constraints of the loops, (m,).
+def stopped(tree: Robot, q: Array, qd: Array, root: str, own: slice) -> Array:
+    """The change of the rates of a tree without loops, (nv,), if those of the joint of a link, its own, become zero.
 
-    ``left`` is −Σ Jᵀ M s + M δ as a function of δ. Articulated bodies from rest give δ, and then what it leaves, until
-    that is rounding: twice as a rule, more often if light bodies are next to heavy ones, whose digits the first result
-    does not have. SingularAttachmentError if a joint of the tree feels no inertia; LoopError if a loop is open.
+    Of equation (1) only the slip differs: it is the motion that the joint had. Articulated bodies from rest, among
+    which the joint is held, give δ, and then what it leaves, until that is rounding: twice as a rule, more often if
+    light bodies are next to heavy ones, whose digits the first result does not have. SingularAttachmentError if another
+    joint of the tree feels no inertia.
     """
-    change = np.zeros(len(qd))
+    names = tree.model.placements[root].names
+    first = tree.model.index[names[0]]
+    gone, change = np.zeros((2, len(qd)))
+    gone[own] = -qd[own]
     for _ in range(MOST_STEPS):
-        step = tree.impulse_response(q, left(change))
+        left = tree.joint_momentum(q, gone + change)
+        left[own] = 0.0
+        step = tree.impulse_response(q, left, slice(first, first + len(names)))
         change = change - step
         if step.dot(step) <= SETTLED * change.dot(change):
             break
-    taken, multipliers = _taken(tree, q, qd + change) if tree.topology.loops else (0.0, np.zeros(0))
-    return change - taken, multipliers
+    return gone + change
 
 
-def _taken(tree: Robot, q: Array, qd: Array) -> tuple[Array, Array]:
+def taken(tree: Robot, q: Array, qd: Array) -> tuple[Array, Array]:
     """The rates that closed loops take, and the impulses Λ of their constraints; LoopError if a loop is open."""
     closure = Closure(tree, tree.model)
     closure.check(q)
@@ -142,18 +145,15 @@ def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None
     return 0.5 * energy
 
 
-def check_bodies(model: Model, moving: Array | None = None, slipping: tuple[Array, str, Array] | None = None) -> None:
+def check_bodies(model: Model, slipping: tuple[Array, str, Array] | None = None) -> None:
     """Raise InertiaError if welded links that move in an impact have a negative kinetic energy in some motion.
 
-    ``moving`` is not zero for freedoms that do, by default all. A link that is ``slipping`` is a body of its own: the
-    first of its :func:`_parts`, its name, and its slip.
+    A link that is ``slipping`` is a body of its own: the first of its :func:`_parts`, its name, and its slip.
     """
     if not any([(I := at.link.inertia) is not None and I.is_effective for at in model.placements.values()]):
         return
-    moved = {*model.coordinates} if moving is None else {*itertools.compress(model.coordinates, moving)}
     first = {model.index[at.coordinate]: name for name, at in reversed(model.placements.items())}
     bodies = {name: model.table[row, MASS:PARENT] for row, name in first.items() if row >= 0}
-    bodies = {name: body for name, body in bodies.items() if moved.intersection(model.path(name))}
     if slipping is not None:
         part, root, slip = slipping
         bodies |= {name: part[11:21] for row, name in first.items() if row == part[0] and name in bodies}

@@ -49,29 +49,27 @@ class Lock(Scheduled[LockEvent]):
         """What slips are the freedoms of the joint, in the tree before, in which all that follow it still move."""
         topology, before = tree.topology, tree.copy()
         at = topology.carrying(self.joint)
-        positions = _entries(at.joint.position_names(at.name), topology.positions)
-        own = _entries(at.coordinates, topology.coordinates)
-        goes_q, goes, jump = np.zeros(len(state.q), bool), np.zeros(len(state.qd), bool), np.zeros(len(state.qd))
-        goes_q[positions] = goes[own] = True
-        jump[own] = -state.qd[own]
+        joint, name = at.joint, at.name
+        positions = _entries(joint.position_names(name), topology.positions)
+        own = _entries(joint.freedom_names(name), topology.coordinates)
         tree.topology = topology.lock(self.joint, state.q[positions])
-        q, qd, stays = state.q[~goes_q], state.qd[~goes], ~goes
-        law.check_bodies(before.model, stays + jump)
-
-        def momentum(change: Array) -> Array:
-            jump[stays] = change
-            return before.joint_momentum(state.q, jump)
-
-        change, multipliers = law.settled(tree, q, qd, lambda change: momentum(change)[stays])
-        impulse = momentum(change)[own]
+        if state.qd[own].any():  # otherwise nothing slips
+            law.check_bodies(before.model)
+        change = law.stopped(before, state.q, state.qd, at.link.name, own)
+        q = np.concatenate([state.q[: positions.start], state.q[positions.stop :]])
+        stays = np.ones(len(change), bool)
+        stays[own] = False
+        impulses = np.zeros(joint.nv)
         if before.loops:
-            impulse = impulse - before.constraint_jacobian(state.q)[:, own].T @ multipliers
+            taken, multipliers = law.taken(tree, q, (state.qd + change)[stays])
+            change[stays] -= taken
+            impulses = before.constraint_jacobian(state.q)[:, own].T @ multipliers
         return LockEvent(
-            state=State.of(tree, q, qd + change),
+            state=State.of(tree, q, (state.qd + change)[stays]),
             link=at.link.name,
-            energy_lost=float(before.kinetic_energy(state.q, jump)),
+            energy_lost=float(before.kinetic_energy(state.q, change)),
             joint=self.joint,
-            impulse=impulse,
+            impulse=before.joint_momentum(state.q, change)[own] - impulses,
         )
 
 

@@ -168,13 +168,15 @@ class Dynamics(Quantities):
 
         return functools.partial(checked, kernels.impact), functools.partial(checked, kernels.slip_momentum)
 
-    def impulse_response(self, q: Array, impulses: Array) -> Array:
+    def impulse_response(self, q: Array, impulses: Array, held: slice | None = None) -> Array:
         """The change M⁻¹ p of the rates by impulses p on the freedoms, (nv,), of one state in contiguous arrays.
 
-        Loops are not considered. SingularAttachmentError as for :meth:`forward_dynamics`; ShapeError if it overflows.
+        Joints of rows that are ``held`` do not move. Loops are not considered. SingularAttachmentError as for
+        :meth:`forward_dynamics`; ShapeError if it overflows.
         """
         kernels = self._kernels
-        jump: Array | None = kernels.impulse_response(kernels.context, q, impulses)
+        context, _kept = (kernels.context, None) if held is None else kernels.holding(held)
+        jump: Array | None = kernels.impulse_response(context, q, impulses)
         if jump is None:
             rest = np.zeros(kernels.model.nv)
             self.forward_dynamics(q, rest, rest)

@@ -707,12 +707,12 @@ def checked_positions(name: str, joint: Joint, q: ArrayLike) -> Array:
 
 def pose_at(joint: Joint, q: Array) -> Array:
     """The pose of the link relative to its home at positions q (nq,): g(q), (4, 4) (docs/mathematics.md §7)."""
-    if (*q.tolist(),) == joint.neutral:
+    positions = q.tolist()
+    if (*positions,) == joint.neutral:
         return np.eye(4)
     if joint.chart is not None:
         return joint.chart.pose(q)
-    moved = [_displacement(S, x) for S, x in zip(joint.screws.T.tolist(), q.tolist(), strict=True)]
-    return functools.reduce(np.matmul, moved)
+    return functools.reduce(np.matmul, map(_displacement, joint.screws.T.tolist(), positions))
 
 
 def _displacement(S: Sequence[Any], q: float) -> Array:

@@ -132,8 +132,8 @@ class Attachment:
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the freedoms and positions of the joint, unlocked if it is locked."""
-        joint = self.unlocked.joint
-        return *joint.freedom_names(self.name), *joint.position_names(self.name)
+        joint, name = self.unlocked.joint, self.name
+        return joint.freedom_names(name) + joint.position_names(name)
 
     @property
     def unlocked(self) -> Attachment:

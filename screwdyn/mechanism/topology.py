@@ -325,9 +325,10 @@ class Topology(_Found):
             raise TopologyError(f"joint {joint!r} follows {at.joint.mimic.joint!r}; lock that one, and both are locked")
         if not at.joint.nv:
             raise TopologyError(f"joint {joint!r} is fixed, so there is nothing to lock")
+        followers = self.followers_of(joint)
         positions = None if q is None else checked_positions(joint, at.joint, q)
         places = [(at, positions)]
-        for other, ratio, offset in self.followers_of(joint):
+        for other, ratio, offset in followers:
             x = expressions.array([ratio * (0.0 if positions is None else positions[0]) + offset])
             places.append((other, expressions.floats(x, "the coupling of joints")))
         return self.with_attachments(*(at.locked_at(x) for at, x in places))

@@ -39,6 +39,9 @@ T = TypeVar("T")
 # Arguments with an entry for each position; all others have one for each freedom.
 POSITIONS = ("q", "q0", "q1")
 _FLOAT64 = np.dtype(np.float64)
+# The table of a tree without joints, whose base has no inertia.
+_BARE = np.zeros((1, COLUMNS))
+_BARE[0, FIRST] = -1.0
 
 
 class Model:
@@ -115,21 +118,13 @@ class Model:
         if expressions.possible():
             given = self.gravity, rows, *[at.body for at in welded]
             kind = object if any([np.array(numbers).dtype.hasobject for numbers in given]) else np.float64
-        if kept is None:
-            entries = np.full((len(rows) + 1, COLUMNS), 0.0, kind)
-            entries[-1, FIRST] = -1.0
-        elif kind is object:
+        if kept is not None and kind is object:
             return self._make(former, 0)
-        elif end + len(parents) + 1 == len(kept.entries):
-            entries = kept.entries.copy()
-        else:
-            entries = np.empty((end + len(parents) + 1, COLUMNS))
-            entries[:n], entries[end:] = kept.entries[:n], kept.entries[-1 - len(parents) :]
-            entries[end:-1, FIRST] += len(entries) - len(kept.entries)
+        before = _BARE if kept is None else kept.entries
+        entries = np.concatenate([before[:n], *([rows] if rows else ()), before[-1 - len(parents) :]], dtype=kind)
         if parents:
             entries[end:-1, PARENT] = parents
-        if rows:
-            entries[n:end] = rows
+            entries[end:-1, FIRST] += len(entries) - len(before)
         if kept is None or self.gravity is not kept.gravity:
             entries[-1, :3] = self.gravity
         for coordinate in lighter:
@@ -450,7 +445,7 @@ class Robot(Mechanism, Quantities):
     joint_force: Callable[[ArrayLike, ArrayLike], Array]
     wrench_torque: Callable[[ArrayLike, Mapping[str, ArrayLike]], Array]
     # Passes of changes, of one state in contiguous arrays; see ``changes.law`` and ``forms.numbers``.
-    impulse_response: Callable[[Array, Array], Array]
+    impulse_response: Callable[..., Array]
     _slipping: Callable[[Array], tuple[Callable[..., Any], ...]]
 
     @property

@@ -34,6 +34,24 @@ def test_the_two_passes_are_m_and_its_inverse(seed):
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
+def test_joints_that_are_held_do_not_move(seed, coupled):
+    rng, tree, q = drawn(seed)
+    if coupled:
+        follower = sd.prismatic("y", mimic=sd.Mimic("driven", 0.7), armature=0.2)
+        tree.attach(random_inertia(rng), "link3", follower, random_pose(rng), "follower")
+    M, p = tree.mass_matrix(q), rng.uniform(-2, 2, tree.nv)
+    joints = [at.names for at in tree.model.placements.values() if at.freedoms and at.name != "follower"]
+    names = joints[rng.integers(len(joints))]
+    first = tree.model.index[names[0]]
+    held = slice(first, first + len(names))
+    others = np.delete(np.arange(tree.nv), held)
+    rest = M[np.ix_(others, others)]
+    found, expected = tree.impulse_response(q, p, held), np.linalg.solve(rest, p[others])
+    close(found[others], expected, norm(expected), 1e-15 * np.linalg.cond(rest) + 1e-13)
+    assert np.abs(found[held]).max() < 1e-150
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
 def test_what_slips_and_what_does_not(seed, coupled):
     """The sum over the links, those welded to others and those that follow others among them."""
     rng, tree, q = drawn(seed)

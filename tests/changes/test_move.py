@@ -640,7 +640,7 @@ def test_interrupted_changes_change_nothing(monkeypatch, change):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sd.State, "onto", interrupt)
-    monkeypatch.setattr(law, "settled", interrupt)
+    monkeypatch.setattr(law, "stopped", interrupt)
     calls = {
         "lock": lambda: tree.lock("lid", state),
         "unlock": lambda: tree.unlock("shut", state),

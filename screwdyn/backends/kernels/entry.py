@@ -24,7 +24,7 @@ from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, SOLVING, WITH_LOOPS, Quantity
 from screwdyn.physics.recursions.links import BODY, frame_code
-from screwdyn.physics.table import COLUMNS, PLACE, ROW, integers_of
+from screwdyn.physics.table import ARMATURE, COLUMNS, PLACE, ROW, integers_of
 
 machine: Any = in_python
 with suppress(ImportError, KeyError, AttributeError):
@@ -200,6 +200,17 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         context: Array = self.context.copy()
         context[_LINKS], context[_PLACES] = len(places), address(places)
         return context
+
+    def holding(self, rows: slice) -> tuple[Array, tuple[Array, ...]]:
+        """The context of the tree with joints that do not move, by a boundless armature; and arrays for it to be kept.
+
+        1e200 kg m² or kg: whatever moves such a joint is less than the rounding of all else.
+        """
+        table = self.model.table.copy()
+        table[rows, ARMATURE] = 1e200
+        context, moved = self.context.copy(), table if self.model.charts is None else table.copy()
+        context[_TABLE], context[_MOVED] = address(table), address(moved)
+        return context, (table, moved)
 
     def _follow(self, context: Array, on_path: Array) -> None:
         """Write the fields of joints that follow others, with the couplings of the rows on a path."""

@@ -70,6 +70,21 @@ class Text(str):
         return f"<pre>{html.escape(self)}</pre>"
 
 
+# Rows of a table in a notebook.
+_MOST_ROWS = 40
+
+
+def html_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table for notebooks; of many rows the first ones."""
+
+    def line(row: Sequence[str], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
+
+    lines = [line(header, "th"), *(line(row, "td") for row in rows[:_MOST_ROWS])]
+    more = f"; {len(rows) - _MOST_ROWS} rows are not shown" if len(rows) > _MOST_ROWS else ""
+    return f"<table><caption>{html.escape(caption)}{more}</caption>{''.join(lines)}</table>"
+
+
 def spelled_out(defaults: Mapping[str, Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Write the options of a function of ``**own: Unpack[Options]`` out in its signature, with these defaults."""
 

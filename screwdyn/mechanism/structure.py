@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import StaleHandleError, TopologyError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, html_table
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
@@ -247,6 +247,18 @@ class Mechanism:
     def __repr__(self) -> str:
         count = f"{len(self.links)} links, {self.nv} coordinates, {expressions.short(self.mass)} kg"
         return f"<{type(self).__name__} {self.base!r}: {count}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows = []
+        for at in self._topology.attachments.values():
+            limits, inertia = at.unlocked.joint.limits, at.link.inertia
+            within = "" if limits is None else f"{limits[0]:.4g} to {limits[1]:.4g}"
+            mass = "" if inertia is None else str(expressions.short(inertia.mass))
+            rows.append((at.link.name, at.parent or "", _carried(at) if at.parent else "", within, mass))
+        loops = self._topology.loops.values()
+        rows += [(loop.link, loop.to, f"{loop.joint.kind} loop {loop.name}", "", "") for loop in loops]
+        return html_table(repr(self)[1:-1], ("link", "parent", "joint", "limits", "mass, kg"), rows)
 
     def attach(
         self,
@@ -506,9 +518,13 @@ def _outline(topology: Topology) -> str:
 
 def _described(at: Attachment) -> str:
     """Name, joint and mass of a link."""
-    link, joint, words = at.link, at.unlocked.joint, at.link.name
-    if at.parent is not None:
-        named = f" {at.name}" if joint.screws.size and at.name != link.name else ""
-        named += f" follows {joint.mimic.joint}" if joint.mimic is not None else ""
-        words += f" [{'locked ' * (at.locked is not None)}{'passive ' * joint.passive}{joint.kind}{named}]"
-    return words if link.inertia is None else f"{words} {expressions.short(link.inertia.mass)} kg"
+    words = at.link.name if at.parent is None else f"{at.link.name} [{_carried(at)}]"
+    return words if at.link.inertia is None else f"{words} {expressions.short(at.link.inertia.mass)} kg"
+
+
+def _carried(at: Attachment) -> str:
+    """Kind and name of the joint of a link."""
+    joint = at.unlocked.joint
+    named = f" {at.name}" if joint.screws.size and at.name != at.link.name else ""
+    named += f" follows {joint.mimic.joint}" if joint.mimic is not None else ""
+    return f"{'locked ' * (at.locked is not None)}{'passive ' * joint.passive}{joint.kind}{named}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, html_table
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.model import Robot
@@ -233,6 +233,13 @@ class State:
             rows = [f"{c}={x:.4g}" for c, x in zip(self.positions, self.q, strict=True)]
             rows += [f"{c}={v:.4g}/s" for c, v in zip(self.coordinates, self.qd, strict=True)]
         return f"State({', '.join(rows)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        q, qd = self.to_dict().values()
+        names = dict.fromkeys((*self.positions, *self.coordinates))
+        rows = [(x, *(f"{of[x]:.4g}" if x in of else "" for of in (q, qd))) for x in names]
+        return html_table("State, in rad, m and s", ("", "q", "rate"), rows)
 
 
 def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

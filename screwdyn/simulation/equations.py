@@ -112,15 +112,15 @@ class Controller:
     def sample(self, t: float, q: Array, qd: Array) -> None:
         """Call the function now if its output is held and the next call is due."""
         if self.period is not None and t >= self.next_call:
-            self.calls += 1
-            self.next_call = self.start + self.calls * self.period
             self.output = self._called(t, q, qd).copy()
+            self.next_call = self.start + self.calls * self.period
 
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
         """Torques, (nv,), N m or N."""
         return self._called(t, q, qd) if self.period is None else self.output
 
     def _called(self, t: float, q: Array, qd: Array) -> Array:
+        self.calls += 1
         tau = self._checked(t, self.torque(t, self.layout.state(q, qd)))
         return np.clip(tau, -self.largest, self.largest) if self.saturate else tau
 

@@ -7,14 +7,14 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, UnknownNameError, file_errors
-from screwdyn.core.types import NAME, Array, Text, is_name
+from screwdyn.core.types import NAME, Array, Text, html_table, is_name
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.state import no_coordinate
 
@@ -34,6 +34,8 @@ _ROUNDING, _INTEGRATION = 1e-12, 1e-5
 # Energies are printed as 0 below these fractions of the largest one, and of the largest one without the constant part
 # of the potential energy, which may be of any size.
 _ZERO, _ZERO_OF_CHANGES = 1e-12, 1e-6
+# Calls of the torque for each sample, on average, of which a text says nothing.
+_FEW_CALLS = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,6 +138,8 @@ class Recording:
     energy : Energy
     events : tuple
         The changes of the tree, with ``t``, ``verb`` and ``link``.
+    trial_calls : int
+        Calls of a torque without ``control_period``, also for trial steps of the integrator; 0 with a period.
 
     Notes
     -----
@@ -148,6 +152,7 @@ class Recording:
     motions: tuple[Samples, ...]
     energy: Energy
     events: tuple[Happened | PastEvent, ...]
+    trial_calls: int = field(default=0, kw_only=True)
 
     @cached_property
     def t(self) -> Array:
@@ -253,7 +258,7 @@ class Recording:
         The file has all samples, the ledger, the times and names of events, and the kinds of the joints, but no trees
         and nothing between the samples. Raises ScrewdynError if the file cannot be written.
         """
-        arrays: dict[str, Any] = {"layout": LAYOUT, "motions": len(self.motions)}
+        arrays: dict[str, Any] = {"layout": LAYOUT, "motions": len(self.motions), "trial_calls": self.trial_calls}
         for k, motion in enumerate(self.motions):
             arrays |= {f"{k}/{what}": getattr(motion, what) for what in ("t", "q", "qd", "qdd", "torque")}
             joints = motion.joints.values()
@@ -291,6 +296,7 @@ class Recording:
             if unfit := [key for key, x in arrays.items() if x.dtype.kind == "U" and not all(map(is_name, x.flat))]:
                 raise ValueError(f"{unfit[0]!r} has a name that is not {NAME}")
             motions = tuple(_samples(arrays, k) for k in range(int(_numbers(arrays, "motions", ()))))
+            calls = int(_numbers(arrays, "trial_calls", ())) if "trial_calls" in arrays else 0
             samples = sum(len(motion.t) for motion in motions)
             if not samples:
                 raise ValueError("it has no samples")
@@ -301,7 +307,7 @@ class Recording:
             raise ScrewdynError(f"{name!r} is incomplete: it has no {error.args[0]!r}") from None
         except (TypeError, ValueError) as error:
             raise ScrewdynError(f"the entries of {name!r} do not fit together: {error}") from None
-        return Recording(motions, energy, events)
+        return Recording(motions, energy, events, trial_calls=calls)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the samples as a table with 17 digits; raises ScrewdynError if the file cannot be written.
@@ -403,7 +409,7 @@ class Recording:
         <BLANKLINE>
         Unaccounted for: at most ... of the largest energy in the ledger. This is rounding: the ledger closes.
         """
-        return _explained(self.t, self.energy, self.events)
+        return _explained(self.t, self.energy, self.events, self.trial_calls)
 
     def animate(self, *path: Any, **options: Any) -> Any:
         """Of a :class:`Run`, a film of the robot; see :meth:`Run.animate`.
@@ -438,6 +444,11 @@ class Recording:
             f"<{type(self).__name__}: {self.t[-1] - self.t[0]:.6g} s, {len(self.t)} samples, "
             f"{len(self.events)} events, {len(names)} coordinates ({some})>"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        rows = [(f"{event.t:.6g}", f"{event.verb} {event.subject}") for event in self.events]
+        return html_table(repr(self)[1:-1], ("t, s", "event"), rows)
 
 
 def _samples(arrays: dict[str, Any], k: int) -> Samples:
@@ -493,7 +504,7 @@ def _names(names: Iterable[str]) -> Any:
 # The ledger in sentences
 
 
-def _explained(t: Array, E: Energy, events: Sequence[Happened | PastEvent]) -> Text:
+def _explained(t: Array, E: Energy, events: Sequence[Happened | PastEvent], calls: int) -> Text:
     """The energy ledger of a run in sentences; see :meth:`Recording.explain`."""
     scale = max(float(np.abs(entry).max()) for entry in vars(E).values())
     changes = vars(E) | {"potential": E.potential - E.potential[0]}
@@ -520,6 +531,7 @@ def _explained(t: Array, E: Energy, events: Sequence[Happened | PastEvent]) -> T
                 *(["What happened:", *happened] if happened else [none]),
                 "",
                 _unaccounted(E.residual, scale),
+                *_called(calls, len(t)),
             ]
         )
     )
@@ -579,6 +591,17 @@ def _jump(times: Array, entry: Array, t: float) -> float:
     """The change of an entry of the ledger at a time: between its first and last sample there, if it has samples."""
     first, end = np.searchsorted(times, t, side="left"), np.searchsorted(times, t, side="right")
     return float(entry[end - 1] - entry[first]) if end > first else 0.0
+
+
+def _called(calls: int, samples: int) -> list[str]:
+    """What the calls of a torque without a period cost."""
+    if calls <= _FEW_CALLS * samples:
+        return []
+    return [
+        "",
+        f"The torque was computed {calls} times, {calls / samples:.0f} times a sample, because the integrator also "
+        f"asks for it in trial steps. With control_period= it is computed once a period, in less time.",
+    ]
 
 
 def _unaccounted(residual: Array, scale: float) -> str:

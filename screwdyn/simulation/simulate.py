@@ -276,7 +276,8 @@ class Run(Recording):
                 name = names[int(np.argmax(apart))]
                 raise ScrewdynError(f"the second run does not begin in the last state of the first: {name!r} differs")
         energy = self.energy.continued(other.energy)
-        return Run(self.motions + other.motions, energy, self.events + other.events, other.tree)
+        events, calls = self.events + other.events, self.trial_calls + other.trial_calls
+        return Run(self.motions + other.motions, energy, events, other.tree, trial_calls=calls)
 
     __add__ = join
 
@@ -459,4 +460,5 @@ def simulate(
         disturbance = None if wrenches is None else equations.Disturbance(guarded(wrenches, tree))
         integrator = Integrator(method, rtol, atol)
         simulation = HybridSimulation(tree, start, end, step, integrator, controller, disturbance, stops, events)
-        return Run(*simulation.run(state, progress), tree)
+        ended = simulation.run(state, progress)
+        return Run(*ended, tree, trial_calls=controller.calls if controller and period is None else 0)

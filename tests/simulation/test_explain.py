@@ -103,6 +103,39 @@ def test_what_is_unaccounted_for_is_judged(run):
         assert meaning in only(wrong, "Unaccounted") and meaning not in run.explain()
 
 
+def test_a_torque_without_a_period_is_what_costs_time(tmp_path):
+    arm, asked = sd.robots.pelican(), []
+
+    def torque(t, state):
+        asked.append(t)
+        return -state.qd
+
+    def length(**how):
+        asked.clear()
+        return sd.simulate(arm, sd.State(arm), 0.2, torque, step=0.01, **how)
+
+    run = length()
+    words = f"computed {len(asked)} times, {len(asked) / 21:.0f} times a sample"
+    assert run.trial_calls == len(asked) > 200 and words in only(run.explain(), "control_period=")
+    run.to_npz(tmp_path / "run.npz")
+    assert words in sd.Run.from_npz(tmp_path / "run.npz").explain()
+    assert (run + sd.simulate(arm, run.states[-1], 0.1, torque, t0=0.2)).trial_calls == len(asked)
+    assert "control_period" not in length(control_period=1e-3).explain() and len(asked) == 200
+
+
+def test_notebooks_show_tables(run):
+    tree = run.tree
+    shown = {x: x._repr_html_() for x in (tree, run.states[-1], run)}
+    assert all(x.startswith("<table><caption>") and x.count("<tr>") == x.count("</tr>") for x in shown.values())
+    assert shown[tree].count("<tr>") == 1 + len(tree.links) and "<td>locked revolute elbow</td>" in shown[tree]
+    assert "<td>0.2</td><td>lock elbow</td>" in shown[run]
+    state = sd.State(sd.testing.random_tree(np.random.default_rng(0), 20, joints=["free"]))
+    assert "<td>joint1[w]</td><td>1</td><td></td>" in state._repr_html_()
+    assert "; 220 rows are not shown" in state._repr_html_()
+    loose = sd.KinematicTree("<b>")
+    assert "&lt;b&gt;" in loose._repr_html_() and "<b>" not in loose._repr_html_()
+
+
 def test_it_shows_itself_as_it_is_printed(run):
     text = run.explain()
     assert repr(text) == str(text) and text._repr_html_().startswith("<pre>The run lasts 0.4 s")

@@ -13,9 +13,12 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs/lab")]
+
+import laboratory  # noqa: E402
 
 import screwdyn  # noqa: E402
 
@@ -170,6 +173,17 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
                 shutil.copy(source, target)
 
 
+def write_laboratory(app: Sphinx, error: Exception | None) -> None:
+    """Write the laboratory into the built site; without a compiler, a page that says what is missing."""
+    if error is None and app.builder.format == "html":
+        text = "<link rel='icon' href='data:,'>This site was built without the package ziglang, which makes this page."
+        if laboratory.can_compile():
+            text = laboratory.page()
+        else:
+            getLogger(__name__).info("The laboratory is left out: it needs a compiler, pip install ziglang")
+        (app.outdir / "lab.html").write_text(text, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Connect what this file adds to a build."""
     app.connect("autodoc-process-signature", signature_as_written)
@@ -178,3 +192,4 @@ def setup(app: Sphinx) -> None:
     app.connect("missing-reference", reference_by_public_name)
     app.connect("source-read", link_outside)
     app.connect("build-finished", copy_mathjax)
+    app.connect("build-finished", write_laboratory)

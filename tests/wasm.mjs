@@ -1,27 +1,45 @@
-// M of a robot by the kernels as WebAssembly: node tests/wasm.mjs MODULE < numbers; see backends/test_wasm.py.
+// A story of the laboratory in Node: node tests/wasm.mjs MODULE < data prints what it saw; see backends/test_wasm.py.
 import fs from "node:fs";
+import { Kernels, Load, Swing } from "../docs/lab/lab.mjs";
 
-const { context, integers, reals, q } = JSON.parse(fs.readFileSync(0, "utf8"));
-const wasi = new Proxy({}, { get: () => () => 0 });
-const { instance } = await WebAssembly.instantiate(fs.readFileSync(process.argv[2]), { wasi_snapshot_preview1: wasi });
-const kernels = instance.exports;
-kernels._initialize();
+const data = JSON.parse(fs.readFileSync(0, "utf8"));
+const kernels = await Kernels.load(fs.readFileSync(process.argv[2]));
+const swing = new Swing(data, kernels), states = [], changes = [];
 
-// Memory is a number of bytes from the start; it may move when it grows.
-const words = (at, n) => new Int32Array(kernels.memory.buffer, at, n);
-const numbers = (at, n) => new Float64Array(kernels.memory.buffer, at, n);
-function kept(values, view, size) {
-  const at = kernels.malloc(Math.max(1, values.length) * size);
-  view(at, values.length).set(values);
-  return at;
+async function seen() {
+  const { robot, q, qd, t } = swing, tau = swing.torque(), links = robot.links.map((link) => link.name);
+  const [sines, cosines] = kernels.sines(q);
+  const given = { t, q, qd, tau, sines, cosines, python: swing.python(), digests: await swing.digests(), rows: robot.rows };
+  const of = Object.fromEntries(links.map((link) => [link, robot.contribution(link, q, qd)]));
+  return { ...given, of, qdd: robot.accelerations(q, qd, tau), ...robot.energies(q, qd), unaccounted: swing.unaccounted };
 }
 
-const at = {};
-for (const [name, values] of Object.entries(integers)) at[name] = kept(values, words, 4);
-for (const [name, values] of Object.entries(reals)) at[name] = kept(values, numbers, 8);
-const filled = kept(context.map((field) => (typeof field === "string" ? at[field] : field)), words, 4);
-const out = kernels.malloc(8 * q.length ** 2);
-const arrays = kept([kept(q, numbers, 8), out], words, 4);
-const scratch = kernels.malloc(kernels.screwdyn_scratch_mass_matrix(filled));
-const status = kernels.screwdyn_run_mass_matrix(filled, arrays, scratch);
-console.log(JSON.stringify({ status, M: [...numbers(out, q.length ** 2)] }));
+async function run(steps, every = 20) {
+  for (let k = 0; k < steps; k++) {
+    swing.step(0.002);
+    if (k % every === 0) states.push(await seen());
+  }
+}
+
+async function change(name, ...given) {
+  const before = await seen(), lost = swing[name](...given) ?? 0;
+  changes.push({ name, before, after: await seen(), lost, home: swing.home });
+}
+
+const crate = new Load("crate", 3, [0.3, 0.2, 0.2], [0, 0, 0.3]), plank = new Load("plank", 1.5, [0.7, 0.12, 0.05], [0, 0, 0.25]);
+swing.target[0] += 1;
+swing.target[2] -= 0.4;
+await run(200);
+await change("hang", crate, "hook", true);
+await run(300);
+await change("weld");
+await run(100);
+await change("unweld");
+swing.motors = "carry";
+await run(100);
+await change("drop");
+await change("hang", plank, "pin", false);
+swing.motors = "off";
+const { q, qd } = await seen();
+await run(200);
+console.log(JSON.stringify({ states, changes, free: { q, qd } }));

@@ -1,19 +1,24 @@
 """The built site (nox -s docs) in a real browser: ``pytest -m browser``."""
 
+import contextlib
+import io
+import math
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 from chromium import browser
 
 pytestmark = pytest.mark.browser
-PAGE = Path(__file__).parents[2] / "docs/_build/html/mathematics.html"
+SITE = Path(__file__).parents[2] / "docs/_build/html"
+MATHEMATICS, LABORATORY = SITE / "mathematics.html", SITE / "lab.html"
 
 
 def test_formulas_are_drawn_without_a_network(tmp_path):
-    assert PAGE.exists(), "build it with: nox -s docs"
+    assert MATHEMATICS.exists(), "build it with: nox -s docs"
     with browser(tmp_path) as page:
-        page.open(PAGE.as_uri())
+        page.open(MATHEMATICS.as_uri())
         count = "document.querySelectorAll('{}').length".format
         page.wait_for("window.MathJax?.startup?.promise !== undefined")
         assert page.evaluate("MathJax.startup.promise.then(() => 'drawn')") == "drawn"
@@ -22,3 +27,85 @@ def test_formulas_are_drawn_without_a_network(tmp_path):
         assert page.evaluate(count("mjx-merror")) == 0
         assert page.errors == []
         assert page.requests and {urlsplit(request).scheme for request in page.requests} <= {"file", "data"}
+
+
+@pytest.fixture
+def laboratory(tmp_path):
+    """The laboratory, paused, as a phone shows it in the dark."""
+    assert LABORATORY.exists(), "build it with: nox -s docs"
+    with browser(tmp_path) as page:
+        page.call("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=1, mobile=True)
+        page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        page.open(LABORATORY.as_uri())
+        page.wait_for("window.lab !== undefined")
+        page.evaluate("lab.run(false)")
+        yield page
+        assert page.errors == []
+        assert {urlsplit(request).scheme for request in page.requests} <= {"file", "data"}
+
+
+def press_enter(page, button):
+    page.evaluate(f"document.getElementById('{button}').focus()")
+    for key in ({"type": "keyDown", "text": "\r"}, {"type": "keyUp"}):
+        page.call("Input.dispatchKeyEvent", key="Enter", code="Enter", **key)
+
+
+def coordinates(page):
+    """The heads of the rows of M that the page shows."""
+    return page.evaluate("[...document.querySelectorAll('#M th[scope=row]')].map((x) => x.textContent)")
+
+
+def test_the_laboratory_is_one_file_that_fits_a_phone_in_the_dark(laboratory):
+    assert LABORATORY.stat().st_size < 2e6
+    press_enter(laboratory, "hang")
+    assert laboratory.evaluate("document.documentElement.scrollWidth") <= 360
+    picture = laboratory.still_picture()
+    assert np.median(picture) < 0.2
+    red, green, blue = np.moveaxis(picture, -1, 0)
+    crate = (red > 1.2 * green) & (green > 1.5 * blue) & (red > 0.3)
+    assert 100 < crate.sum() < 0.1 * crate.size
+
+
+def test_the_laboratory_changes_a_moving_arm_by_keys(laboratory):
+    page = laboratory
+    assert coordinates(page) == ["q1", "q2", "q3", "q4", "q5", "q6"]
+    page.evaluate("lab.swing.target[0] += 1; lab.advance(0.5)")
+    press_enter(page, "hang")
+    assert coordinates(page)[6:] == ["θ1", "θ2"]
+    assert "same bits" in page.evaluate("document.getElementById('news').textContent")
+    page.evaluate("lab.advance(0.3)")
+    moved = page.evaluate("Math.hypot(...lab.swing.qd.slice(6))")
+    assert moved > 0.1
+    press_enter(page, "swap")
+    assert page.evaluate("lab.swing.load.name") == "plank" and page.evaluate("lab.swing.flying.load.name") == "crate"
+    page.evaluate("lab.advance(0.2)")
+    press_enter(page, "weld")
+    assert len(coordinates(page)) == 6 and page.evaluate("lab.swing.robot.links.length") == 11 + 1
+    press_enter(page, "drop")
+    assert page.evaluate("lab.swing.robot.links.length") == 11
+    assert page.evaluate("lab.swing.ledger.lost") > 0.01
+    assert abs(page.evaluate("lab.swing.unaccounted")) < 1e-6
+    yaw = page.evaluate("lab.view.yaw")
+    page.evaluate("document.getElementById('view').focus()")
+    page.press("ArrowLeft")
+    assert page.evaluate("lab.view.yaw") != yaw
+
+
+def test_the_laboratory_has_the_bits_of_python(laboratory):
+    """In a state whose sines have the same bits here, as nearly all have (tests/backends/test_wasm.py)."""
+    page = laboratory
+    page.evaluate("lab.swing.target[0] += 1; lab.advance(0.4); lab.act('hang')")
+    for _ in range(20):
+        page.evaluate("lab.advance(0.1)")
+        sines, cosines = page.evaluate("lab.swing.robot.kernels.sines(lab.swing.q)")
+        q = page.evaluate("lab.swing.q")
+        if sines == [math.sin(x) for x in q] and cosines == [math.cos(x) for x in q]:
+            break
+    press_enter(page, "same")
+    page.wait_for("!document.getElementById('digests').hidden")
+    printed, lines = io.StringIO(), page.evaluate("document.getElementById('python').textContent")
+    with contextlib.redirect_stdout(printed):
+        exec(lines, {})
+    shown = page.evaluate("document.getElementById('digests').textContent")
+    assert "hook" in lines and len(shown.split()) == 3
+    assert printed.getvalue().split() == shown.split()

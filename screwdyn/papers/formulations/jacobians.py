@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import itertools
+from typing import NamedTuple
 
 import numpy as np
 
-from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulation, Row, Wrenches, cross, symbolic
@@ -15,68 +14,25 @@ from screwdyn.papers.formulations.fu import PoseDerivatives
 from screwdyn.screws.screw import skew_of
 
 
-class Dual:
-    """A number x and its derivatives dx, (k,); both may be floats, expressions or traced scalars."""
-
-    __slots__ = ("dx", "x")
-
-    def __init__(self, x: Any, dx: Array) -> None:
-        self.x, self.dx = x, dx
-
-    def __add__(self, other: Any) -> Dual:
-        return Dual(self.x + other.x, self.dx + other.dx) if isinstance(other, Dual) else Dual(self.x + other, self.dx)
-
-    __radd__ = __add__
-
-    def __neg__(self) -> Dual:
-        return Dual(-self.x, -self.dx)
-
-    def __sub__(self, other: Any) -> Dual:
-        return Dual.__add__(self, -other)
-
-    def __rsub__(self, other: Any) -> Dual:
-        return Dual.__add__(-self, other)
-
-    def __mul__(self, other: Any) -> Dual:
-        if isinstance(other, Dual):
-            return Dual(self.x * other.x, self.dx * other.x + other.dx * self.x)
-        return Dual(self.x * other, self.dx * other)
-
-    __rmul__ = __mul__
-
-    def cos(self) -> Dual:
-        """Cosine."""
-        c, s = expressions.cos_sin(self.x)
-        return Dual(c, self.dx * -s)
-
-    def sin(self) -> Dual:
-        """Sine."""
-        c, s = expressions.cos_sin(self.x)
-        return Dual(s, self.dx * c)
-
-
-def partial(f: Callable[[Array], Array], q: Array) -> Array:
-    """∂f/∂q, (…, n), of an array function f of q (n,)."""
-    return _derivatives(f, q, np.eye(len(q)))
-
-
-def rate(f: Callable[[Array], Array], q: Array, qd: Array) -> Array:
-    """ḟ = Σ_k ∂f/∂q_k q̇_k, of the shape of f."""
-    return _derivatives(f, q, qd[:, None])[..., 0]
-
-
-def _derivatives(f: Callable[[Array], Array], q: Array, seeds: Array) -> Array:
-    """Derivatives along the columns of the seeds, (n, k)."""
-    moving = np.empty(len(q), dtype=object)
-    moving[:] = [Dual(x, seed) for x, seed in zip(q, seeds, strict=True)]
-    value, none = f(moving), np.zeros(seeds.shape[1])
-    rows = [entry.dx if isinstance(entry, Dual) else none for entry in value.flat]
-    return np.array(rows).reshape(*value.shape, seeds.shape[1])
-
-
 def christoffel(dM: Array) -> Array:
     """c_ijk = ½ (∂m_ij/∂q_k + ∂m_ik/∂q_j − ∂m_jk/∂q_i), (n, n, n), from ∂m_ij/∂q_k of a symmetric matrix."""
     return 0.5 * (dM + dM.swapaxes(1, 2) - dM.transpose(2, 0, 1))
+
+
+def column_derivatives(J: Array) -> Array:
+    """∂J_j/∂q_k, (6, k, k), of the twist J, (6, k), in axes of the link: ad(J_j) J_k for joints k beyond joint j."""
+    dJ = np.full((*J.shape, J.shape[1]), 0.0, dtype=J.dtype)
+    for j, k in itertools.combinations(range(J.shape[1]), 2):
+        (omega_j, v_j), (omega_k, v_k) = J[:, j].reshape(2, 3), J[:, k].reshape(2, 3)
+        dJ[:, j, k] = *cross(omega_j, omega_k), *(cross(v_j, omega_k) + cross(omega_j, v_k))
+    return dJ
+
+
+def inertia_derivative(row: Row, J: Array) -> Array:
+    """∂(J_ωᵀ I J_ω + m J_vᵀ J_v)/∂q, (k, k, k), for the twist J of the centre of mass, in axes of the link."""
+    dJ = column_derivatives(J)
+    half = np.tensordot(J[:3].T @ row.I, dJ[:3], 1) + row.m * np.tensordot(J[3:].T, dJ[3:], 1)
+    return half + half.swapaxes(0, 1)
 
 
 class Lagrangian(MatrixFormulation):
@@ -108,7 +64,7 @@ class Lagrangian(MatrixFormulation):
 
         Σ_jk h_ijk q̇_k q̇_j is C q̇, but the h_ijk are not symmetric in j and k, and Σ_k h_ijk q̇_k is not C.
         """
-        dB = partial(self.B, q)
+        dB = self._dB(q)
         return dB - 0.5 * dB.transpose(2, 0, 1)
 
     def g(self, q: JointVector) -> Array:
@@ -121,7 +77,15 @@ class Lagrangian(MatrixFormulation):
 
     def c_ijk(self, q: JointVector) -> Array:
         """½ (∂b_ij/∂q_k + ∂b_ik/∂q_j − ∂b_jk/∂q_i), (n, n, n) (Eq. 46)."""
-        return christoffel(partial(self.B, q))
+        return christoffel(self._dB(q))
+
+    def _dB(self, q: Array) -> Array:
+        poses, axes, centres = self.geometry(q)
+        terms = []
+        for i, (row, A, p) in enumerate(zip(self.rows, poses, centres, strict=True)):
+            J, R = self.jacobian(i, p, axes)[:, row.path], A[:3, :3].T
+            terms.append(inertia_derivative(row, np.vstack([R @ J[:3], R @ J[3:]])))
+        return self.padded_sum(3, terms)
 
     def motor_torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Wrenches = None) -> Array:
         """τ = B q̈ + C q̇ + g + F_v q̇ + F_s sgn q̇ + Jᵀ h_e, (n,), N m or N (Eq. 50).
@@ -281,17 +245,15 @@ class Progressive(MatrixFormulation):
 
     def C_i(self, i: int, q: JointVector, qd: JointVector) -> Array:
         """Jᵀ (M̄ J̇ + B J) with B = blkdiag((Σω)^, m ω̂), Σ = ½ tr(Ī) 1 − Ī, (k, k) (docs/mathematics.md §2)."""
-        row, path = self._row(i), list(self._row(i).path)
-        J, J_dot = self.J(i, q), rate(lambda x: self.J(i, x), q, qd)
-        omega, zero = J[:3] @ qd[path], np.zeros((3, 3))
+        row, J, rates = self._row(i), self.J(i, q), qd[[*self._row(i).path]]
+        J_dot, omega, zero = column_derivatives(J) @ rates, J[:3] @ rates, np.zeros((3, 3))
         Sigma = 0.5 * np.trace(row.I) * np.eye(3) - row.I
         B = np.block([[skew_of(Sigma @ omega), zero], [zero, row.m * skew_of(omega)]])
         return J.T @ (self.M_bar(i) @ J_dot + B @ J)
 
     def C_by_christoffel(self, i: int, q: JointVector, qd: JointVector) -> Array:
         """c_ij = ½ Σ_k (∂m_ij/∂q_k + ∂m_ik/∂q_j − ∂m_jk/∂q_i) q̇_k of M_i, (k, k) (Eq. 35)."""
-        path = list(self._row(i).path)
-        return christoffel(partial(lambda x: self.M_i(i, x), q)[..., path]) @ qd[path]
+        return christoffel(inertia_derivative(self._row(i), self.J(i, q))) @ qd[[*self._row(i).path]]
 
     def g_i(self, i: int, q: JointVector) -> Array:
         """−m_i J̄_i⁰ᵀ $_g with $_g = [0; g_0], (k,) (Eq. 36)."""

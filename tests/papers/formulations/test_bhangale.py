@@ -5,11 +5,11 @@ The counts of Tables I and II are compared with traced counts by ``benchmarks/fo
 
 import numpy as np
 import pytest
+from duals import rate
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn import formulations, screw
-from screwdyn.papers.formulations.jacobians import rate
 from screwdyn.testing import random_tree
 
 

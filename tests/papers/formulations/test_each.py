@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from duals import partial
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn import formulations, robots, screw
 from screwdyn.papers.formulations.fu import PoseDerivatives, Q, pseudo_inertia
-from screwdyn.papers.formulations.jacobians import derivative_of_product, partial
+from screwdyn.papers.formulations.jacobians import derivative_of_product
 from screwdyn.testing import random_pose, random_tree
 
 JOINTS = ("revolute", "prismatic", "helical", "universal", "fixed")

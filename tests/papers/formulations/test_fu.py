@@ -5,12 +5,12 @@ The formulations themselves are compared with the library in ``test_formulations
 
 import numpy as np
 import pytest
+from duals import partial
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn import formulations
 from screwdyn.papers.formulations.fu import PoseDerivatives
-from screwdyn.papers.formulations.jacobians import partial
 from screwdyn.testing import random_inertia
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from duals import partial
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn import formulations, screw
-from screwdyn.papers.formulations.jacobians import partial
 from screwdyn.testing import random_tree
 
 

@@ -5,11 +5,11 @@ Closed forms of Eqs. 58 to 70 are in ``forms/test_symbolic_papers``; ``forms/tes
 
 import numpy as np
 import pytest
+from duals import partial
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn import formulations, screw
-from screwdyn.papers.formulations.jacobians import partial
 from screwdyn.testing import random_tree
 
 

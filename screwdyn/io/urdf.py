@@ -19,7 +19,7 @@ from functools import cache
 from itertools import islice
 from math import atan2, cos, inf, sin
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -606,15 +606,6 @@ def _placed(T: Array) -> str:
     return tag("origin", xyz=T[:3, 3], rpy=rpy_from_rotation(T[:3, :3]))
 
 
-class _Step(NamedTuple):
-    """One URDF joint: its type, name, frame in the carried link's frame, and axis in its own frame."""
-
-    kind: str
-    name: str
-    frame: Array
-    axis: Array | None = None
-
-
 class _Writer(Writer):
     kind, error, marks = "URDF", URDFError, ("${", "$(")
 
@@ -644,32 +635,37 @@ class _Writer(Writer):
             if value != 0:
                 self.warnings.append(f"the {what} of joint {at.name!r}")
         parent, place, steps = at.parent, expressions.floats(at.home), self.steps(at)
-        for step in steps:
+        for k, (kind, name, frame, axis) in enumerate(steps, start=1):
             child = at.link.name
-            if step is not steps[-1]:
+            if k < len(steps):
                 child = unused(f"{child}_axis", self.names)
                 yield from self.link(Link(child))
-            yield from _joint(step, parent, child, place @ step.frame, at.joint)
-            parent, place = child, inverse(step.frame)
+            lines = [_placed(place @ frame), tag("parent", link=parent), tag("child", link=child)]
+            lines += [] if axis is None else [tag("axis", xyz=axis)]
+            if kind == "revolute" and at.joint.limits is None:
+                kind = "continuous"
+            yield from nested("joint", lines + _of_joint(kind, at.joint), name=name, type=kind)
+            parent, place = child, inverse(frame)
 
-    def steps(self, at: Attachment) -> list[_Step]:
-        """The URDF joints in a row that move like a joint, with the same coordinates, and perhaps a fixed one."""
-        joint, steps = at.joint, []
+    def steps(self, at: Attachment) -> list[tuple[str, str, Array, Array | None]]:
+        """The URDF joints in a row that move like a joint, with the same coordinates, and perhaps a fixed one.
+
+        Of each, its type, its name, its frame in that of the link that it carries, and the axis in its own frame.
+        """
+        joint, steps = at.joint, list[tuple[str, str, Array, Array | None]]()
         if joint.chart is not None:
             if joint.kind == "spherical":
                 self.refuse_group(at)
             frame = pose(expressions.floats(joint.chart.axes), expressions.floats(joint.chart.center))
-            normal = np.array([0.0, 0.0, 1.0]) if joint.kind == "planar" else None
-            steps.append(_Step("floating" if normal is None else "planar", at.name, frame, normal))
+            flat = joint.kind == "planar"
+            steps.append(("planar" if flat else "floating", at.name, frame, np.eye(3)[2] if flat else None))
         else:
             for name, kind, direction, point in self.freedoms(at, expressions.floats(joint.screws)):
-                frame = np.eye(4)
-                if kind != "prismatic" and np.linalg.norm(point) > _AT_ORIGIN:
-                    frame[:3, 3] = point
-                steps.append(_Step(kind, name, frame, direction))
-        if not steps or not np.array_equal(steps[-1].frame, np.eye(4)):
+                apart = kind != "prismatic" and np.linalg.norm(point) > _AT_ORIGIN
+                steps.append((kind, name, as_pose(point) if apart else np.eye(4), direction))
+        if not steps or not np.array_equal(steps[-1][2], np.eye(4)):
             weld = unused(f"{at.link.name}_offset", self.names) if steps else at.name
-            steps.append(_Step("fixed", weld, np.eye(4)))
+            steps.append(("fixed", weld, np.eye(4), None))
         return steps
 
     def link(self, link: Link) -> list[str]:
@@ -728,22 +724,19 @@ class _Writer(Writer):
         return nested(_LOOP, lines, name=loop.name, type=kind, link=loop.link, to=loop.to)
 
 
-def _joint(step: _Step, parent: str, child: str, home: Array, joint: Joint) -> list[str]:
-    """The lines of a URDF joint."""
-    kind = "continuous" if step.kind == "revolute" and joint.limits is None else step.kind
-    lines = [_placed(home), tag("parent", link=parent), tag("child", link=child)]
-    if step.axis is not None:
-        lines.append(tag("axis", xyz=step.axis))
-    if step.kind != "fixed":
-        low, high = joint.limits or (-inf, inf)
-        limits = {"lower": low, "upper": high} if kind in ("revolute", "prismatic") else {}
-        if limits or joint.effort is not None or joint.velocity is not None:
-            bounds = limits | {"effort": joint.effort, "velocity": joint.velocity}
-            largest = {what: np.clip(inf if x is None else x, -_MOST, _MOST) for what, x in bounds.items()}
-            lines.append(tag("limit", **largest))
-        if joint.damping or joint.friction:
-            lines.append(tag("dynamics", damping=joint.damping, friction=joint.friction))
-        if joint.mimic is not None:
-            mimic = joint.mimic
-            lines.append(tag("mimic", joint=mimic.joint, multiplier=mimic.ratio, offset=mimic.offset))
-    return nested("joint", lines, name=step.name, type=kind)
+def _of_joint(kind: str, joint: Joint) -> list[str]:
+    """The elements of a URDF joint of a type that do not depend on its place."""
+    if kind == "fixed":
+        return []
+    low, high = joint.limits or (-inf, inf)
+    bounds = {"lower": low, "upper": high} if kind in ("revolute", "prismatic") else {}
+    efforts = {"effort": joint.effort, "velocity": joint.velocity}
+    if bounds or any(x is not None for x in efforts.values()):
+        bounds |= {what: inf if x is None else x for what, x in efforts.items()}
+    lines = [tag("limit", **{what: np.clip(x, -_MOST, _MOST) for what, x in bounds.items()})] if bounds else []
+    if joint.damping or joint.friction:
+        lines.append(tag("dynamics", damping=joint.damping, friction=joint.friction))
+    if joint.mimic is not None:
+        mimic = joint.mimic
+        lines.append(tag("mimic", joint=mimic.joint, multiplier=mimic.ratio, offset=mimic.offset))
+    return lines

@@ -123,6 +123,14 @@ class Entry:
         found = self.entries()
         return {key: found[key] for key in known if key in found}
 
+    def read(
+        self, required: Mapping[str, Callable[[Entry], Any]], optional: Mapping[str, Callable[[Entry], Any]]
+    ) -> dict[str, Any] | None:
+        """What readers make of the entries by key; None after a problem, which missing and unknown keys are too."""
+        before, readers = len(self.problems), {**required, **optional}
+        found = {key: readers[key](entry) for key, entry in self.table([*required], [*optional]).items()}
+        return found if len(self.problems) == before else None
+
     def variant(self, key: str, known: Iterable[str]) -> Any:
         """One of some words under the key that decides which other keys there are; these are not checked here."""
         if not isinstance(self.value, dict):

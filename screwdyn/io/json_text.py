@@ -163,14 +163,12 @@ def _record(
     # An optional key has the value, as it is written, that is left out.
     forms = {key: form if isinstance(form, _Form) else form[0] for key, form in keys.items()}
     optional = {key: form[1] for key, form in keys.items() if not isinstance(form, _Form)}
-    required = [key for key in keys if key not in optional]
+    readers = {key: form.read for key, form in forms.items() if key in optional}
+    required = {key: form.read for key, form in forms.items() if key not in optional}
 
     def read(given: Entry) -> Any:
-        entries = given.table(required, [*optional])
-        before = len(given.problems)
-        values = {key: forms[key].read(entry) for key, entry in entries.items()}
-        whole = len(given.problems) == before and values.keys() >= {*required}
-        return given.made(make, **values) if whole else None
+        values = given.read(required, readers)
+        return None if values is None else given.made(make, **values)
 
     def write(value: Any, writer: _Writer) -> dict[str, Any]:
         given = view(value)

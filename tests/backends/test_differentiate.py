@@ -119,7 +119,7 @@ def subject(tree):
 
 
 def values_of(case, tau):
-    groups = {"q": case.q, "qd": case.qd, "qdd": case.qdd, "tau": tau}
+    groups = {"q": case.q, "qd": case.qd, "qdd": case.qdd, "tau": tau, "qd_ref": tau, "qdd_ref": case.qd}
     return {(group, i): x for group, row in groups.items() for i, x in enumerate(row)}
 
 

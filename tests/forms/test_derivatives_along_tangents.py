@@ -94,6 +94,7 @@ def test_every_quantity(name):
     case, entry = chain(), CATALOGUE[name]
     tree, D = case.tree, case.tree.derivatives
     state = {"q": case.q, "qd": case.qd, "qdd": case.qdd}
+    state |= {"qd_ref": case.qdd[::-1], "qdd_ref": case.qd}
     place = {"link": "hand" if entry.places == "one" else "mast"} if "link" in entry.parameters else {}
     place |= {"frame": "mixed"} if "frame" in entry.parameters else {}
     found = getattr(D, name)(**place, **{x: state[x] for x in entry.arguments})

@@ -181,7 +181,7 @@ def oracle(session: nox.Session) -> None:
 @nox.session(python=False, default=False)
 def handover(session: nox.Session) -> None:
     """Test functions for JAX and CasADi; needs the extras jax and casadi."""
-    here(session, "pytest", "-m", "handover", "tests/backends/test_handover.py")
+    here(session, "pytest", "-m", "handover", "tests/backends/test_handover.py", "tests/test_docs.py")
 
 
 @nox.session(python=False, default=False)

@@ -84,10 +84,25 @@ sphinx_gallery_conf = {
 }
 
 # MathJax is copied from a package; of its renderers and extensions, the pages need one bundle and its fonts.
-MATHJAX = Path(next(iter(find_spec("sphinx-mathjax-offline").submodule_search_locations))) / "static/mathjax"
+MATHJAX = (
+    Path(next(iter(find_spec("sphinx-mathjax-offline").submodule_search_locations)))
+    / "static/mathjax"
+)
 MATHJAX_FILES = ("tex-chtml.js", "output/chtml/fonts/woff-v2")
 mathjax_path = "mathjax/tex-chtml.js"
 mathjax3_config = {"options": {"enableMenu": False}}
+
+
+def begin_with_readme(app: Sphinx, page: str, source: list[str]) -> None:
+    """Begin the first page with the README, whose links are those of the folder above."""
+    if page == "index":
+        text = (
+            (ROOT / "README.md")
+            .read_text(encoding="utf-8")
+            .partition("## What it does\n")[0]
+        )
+        text = re.sub(r"\]\((docs/)?", lambda link: "](./" if link[1] else "](../", text)
+        source[0] = text + source[0]
 
 
 def link_outside(app: Sphinx, page: str, source: list[str]) -> None:
@@ -111,18 +126,30 @@ class Written(str):
 
 
 def signature_as_written(
-    app: Sphinx, what: str, name: str, thing: Any, options: Any, text: str | None, result: str | None
+    app: Sphinx,
+    what: str,
+    name: str,
+    thing: Any,
+    options: Any,
+    text: str | None,
+    result: str | None,
 ) -> tuple[str | None, str | None]:
     """The signature as it is in the source, where ArrayLike is a name; autodoc evaluates it."""
     if text is None:
         return text, result
     signature = inspect.signature(thing)
     parameters = [
-        given.replace(annotation=Written(given.annotation)) if isinstance(given.annotation, str) else given
+        given.replace(annotation=Written(given.annotation))
+        if isinstance(given.annotation, str)
+        else given
         for given in signature.parameters.values()
         if given.name != "self" and (what, given.name) != ("method", "tree")
     ]
-    arguments = str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
+    arguments = str(
+        signature.replace(
+            parameters=parameters, return_annotation=inspect.Signature.empty
+        )
+    )
     returned = None if what in ("class", "exception") else signature.return_annotation
     return arguments, returned if isinstance(returned, str) else None
 
@@ -137,7 +164,9 @@ def reference_by_public_name(app: Sphinx, env: Any, node: Any, text: Any) -> Any
     ending = [name for name in domain.objects if name.endswith(f".{target}")]
     for name in (*shorter, *(ending if len(ending) == 1 else ())):
         if name in domain.objects:
-            return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], name, node, text)
+            return domain.resolve_xref(
+                env, node["refdoc"], app.builder, node["reftype"], name, node, text
+            )
     return None
 
 
@@ -148,15 +177,24 @@ def label_sections(app: Sphinx, document: nodes.document) -> None:
         for section in document.findall(nodes.section):
             if (title := section[0].astext())[0].isdigit():
                 label = f"mathematics-{title.partition('.')[0]}"
-                env.domains.standard_domain.anonlabels[label] = env.docname, section["ids"][0]
+                env.domains.standard_domain.anonlabels[label] = (
+                    env.docname,
+                    section["ids"][0],
+                )
 
 
-def link_pages(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+def link_pages(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
     """Let "docs/mathematics.md §2" in a docstring lead to that page of the site."""
 
     def link(found: re.Match[str]) -> str:
         page, section = found.groups()
-        return f":ref:`{found[0]} <{page}-{section}>`" if section else f":doc:`{found[0]} </{page}>`"
+        return (
+            f":ref:`{found[0]} <{page}-{section}>`"
+            if section
+            else f":doc:`{found[0]} </{page}>`"
+        )
 
     lines[:] = (re.sub(r"docs/([a-z_]+)\.md(?: §(\d+))?", link, line) for line in lines)
 
@@ -180,7 +218,9 @@ def write_laboratory(app: Sphinx, error: Exception | None) -> None:
         if laboratory.can_compile():
             text = laboratory.page()
         else:
-            getLogger(__name__).info("The laboratory is left out: it needs a compiler, pip install ziglang")
+            getLogger(__name__).info(
+                "The laboratory is left out: it needs a compiler, pip install ziglang"
+            )
         (app.outdir / "lab.html").write_text(text, encoding="utf-8")
 
 
@@ -190,6 +230,7 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", link_pages)
     app.connect("doctree-read", label_sections)
     app.connect("missing-reference", reference_by_public_name)
+    app.connect("source-read", begin_with_readme)
     app.connect("source-read", link_outside)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", write_laboratory)

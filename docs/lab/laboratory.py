@@ -58,8 +58,18 @@ def module(kernels: Iterable[str] = KERNELS) -> bytes:
         written.main([str(Path(folder, "kernels.c"))])
         source, built = Path(folder, "exact.c"), Path(folder, "kernels.wasm")
         source.write_text(EXACT)
-        command = [sys.executable, "-m", "ziglang", "cc", *FLAGS.split(), f"-I{Path(written.__file__).parent}"]
-        subprocess.run([*command, *(f"-Wl,--export={x}" for x in names), source, "-o", built, "-lm"], check=True)
+        command = [
+            sys.executable,
+            "-m",
+            "ziglang",
+            "cc",
+            *FLAGS.split(),
+            f"-I{Path(written.__file__).parent}",
+        ]
+        subprocess.run(
+            [*command, *(f"-Wl,--export={x}" for x in names), source, "-o", built, "-lm"],
+            check=True,
+        )
         return built.read_bytes()
 
 
@@ -79,32 +89,50 @@ def robot() -> dict[str, Any]:
         "q": START,
         "joints": {name: joint(python) for name, python in JOINTS.items()},
         "surfaces": {
-            node.name: [surface(solid) for part in node.parts for solid in part.solids] for node in scene.nodes
+            node.name: [surface(solid) for part in node.parts for solid in part.solids]
+            for node in scene.nodes
         },
-        "camera": {"position": camera.position.tolist(), "target": camera.target.tolist()},
+        "camera": {
+            "position": camera.position.tolist(),
+            "target": camera.target.tolist(),
+        },
         "version": sd.__version__,
     }
 
 
 def surface(solid: Solid) -> dict[str, Any]:
     """A surface to a tenth of a millimetre."""
-    vertices, faces = solid.vertices.round(4).ravel().tolist(), solid.faces.ravel().tolist()
+    vertices, faces = (
+        solid.vertices.round(4).ravel().tolist(),
+        solid.faces.ravel().tolist(),
+    )
     return {"color": solid.color, "vertices": vertices, "faces": faces}
 
 
 def joint(python: str) -> dict[str, Any]:
     """The rows of a joint on a link, without those of the body that it carries."""
     tree = sd.KinematicTree()
-    tree.attach(sd.Inertia.point(1.0), to=tree.base, joint=eval(python, {"sd": sd}), name="load")
+    tree.attach(
+        sd.Inertia.point(1.0), to=tree.base, joint=eval(python, {"sd": sd}), name="load"
+    )
     at: Placement = tree.model.placements["load"]
     link = [*at.pose.R, *at.pose.p]
-    return {"python": python, "names": tree.coordinates, "rows": [*map(list, at.freedoms)], "link": link}
+    return {
+        "python": python,
+        "names": tree.coordinates,
+        "rows": [*map(list, at.freedoms)],
+        "link": link,
+    }
 
 
 def page() -> str:
     """The page."""
-    data = json.dumps(robot() | {"module": base64.b64encode(module()).decode()}, separators=(",", ":"))
-    parts = {"DATA": data} | {name: (HERE / file).read_text(encoding="utf-8") for name, file in PARTS.items()}
+    data = json.dumps(
+        robot() | {"module": base64.b64encode(module()).decode()}, separators=(",", ":")
+    )
+    parts = {"DATA": data} | {
+        name: (HERE / file).read_text(encoding="utf-8") for name, file in PARTS.items()
+    }
     text = (HERE / "lab.html").read_text(encoding="utf-8")
     for name, part in parts.items():
         text = text.replace(f"[{name}]", part.replace("</", r"<\/"))

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,10 +47,6 @@ class TreeMotion(Samples):
     layout: Layout
     pieces: Sequence[Polynomial]
 
-    @cached_property
-    def _starts(self) -> Array:
-        return np.array([piece.t_old for piece in self.pieces])
-
     def values(self, times: Array | None) -> tuple[Array, Array, Array]:
         """Positions, rates and accelerations, (k, nq) and (k, nv), at times within the motion, or at all samples."""
         if times is None or not self.pieces:  # a motion without duration has one sample
@@ -59,7 +55,7 @@ class TreeMotion(Samples):
         nq, n = self.layout.nq, self.layout.n
         y, qdd = np.empty((len(times), n)), np.empty((len(times), n - nq))
         x = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
-        owners = np.maximum(np.searchsorted(self._starts, times, side="right") - 1, 0)
+        owners = np.maximum(np.searchsorted([piece.t_old for piece in self.pieces], times, side="right") - 1, 0)
         for k in np.unique(owners):
             piece, at = self.pieces[k], owners == k
             y[at] = piece(times[at])[:n].T
@@ -359,15 +355,10 @@ class HybridSimulation:
         self, t: float, y: Array, limits: Limits, k: int, impulse: Array | None = None, lost: float = 0.0
     ) -> None:
         """Report that a limit is reached."""
-        link, joint, coordinate, side = limits.keys[k]
+        link, joint, name, side = limits.keys[k]
+        impulse = np.zeros(self.equations.model.nv) if impulse is None else impulse
         event = LimitEvent(
-            state=self._state(y),
-            link=link,
-            joint=joint,
-            coordinate=coordinate,
-            side=side,
-            impulse=np.zeros(self.equations.model.nv) if impulse is None else impulse,
-            energy_lost=lost,
+            state=self._state(y), link=link, joint=joint, coordinate=name, side=side, impulse=impulse, energy_lost=lost
         )
         self.happened.append(Happened(t, None, event))
 
@@ -415,10 +406,10 @@ class HybridSimulation:
         y = np.concatenate([*equations.layout.parts(y), y[-ENERGIES:]])
         if found is None:
             guard.restart(t, y)
-        if found is not None and found[1] < len(conditions):
+        elif found[1] < len(conditions):
             return t, y, conditions[found[1]]
-        if found is not None:
-            equations.change(found[2], y)
+        else:
+            equations.change(found[1] - len(conditions), y)
         return t, y, None
 
     def _level(self, event: Scheduled[Any], t: float, y: Array) -> float:

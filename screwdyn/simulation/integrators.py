@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -203,40 +203,37 @@ class Crossings:
     """Watches functions of (t, y), of one number or several, for rises through zero from a start on."""
 
     def __init__(self, watched: Sequence[Levels], t: float, y: Array) -> None:
-        self.watched = watched
-        self.before = self._values(t, y)
+        self.watched, values = watched, [np.atleast_1d(f(t, y)) for f in watched]
+        self.entries = [(f, i) for f, own in zip(watched, values, strict=True) for i in range(len(own))]
+        self.before = np.concatenate([np.zeros(0), *values])
 
-    def _values(self, t: float, y: Array) -> list[Array]:
-        return [np.atleast_1d(f(t, y)) for f in self.watched]
-
-    def first(self, t: float, y: Array, piece: Any) -> tuple[float, int, int] | None:
-        """The time of the first rise in a step that ends at (t, y) with the solution ``piece``, function and entry."""
+    def first(self, t: float, y: Array, piece: Any) -> tuple[float, int] | None:
+        """Time and entry of the first rise in a step that ends at (t, y) with the solution ``piece``."""
         before, self.before = self.before, self._values(t, y)
         found = self._earliest(before, self.before, piece, t)
         # What rises in the step and falls again before its end may still be positive at an earlier rise.
         while found is not None:
             at = found[0]
             values = self._values(at, piece(at))
-            values[found[1]][found[2]] = 0.0
+            values[found[1]] = 0.0
             earlier = self._earliest(before, values, piece, at)
             if earlier is None or not piece.t_old < earlier[0] < at:
                 break
             found = earlier
         return found
 
-    def _earliest(
-        self, before: list[Array], after: list[Array], piece: Any, end: float
-    ) -> tuple[float, int, int] | None:
+    def _values(self, t: float, y: Array) -> Array:
+        return np.concatenate([np.zeros(0), *(np.atleast_1d(f(t, y)) for f in self.watched)])
+
+    def _earliest(self, before: Array, after: Array, piece: Any, end: float) -> tuple[float, int] | None:
         """The first rise of the entries that are not positive before and positive after, at the time ``end``."""
-        rises = []
-        for k, f in enumerate(self.watched):
-            for i in np.flatnonzero((before[k] <= 0) & (after[k] > 0)).tolist():
 
-                def entry(s: float, f: Levels = f, i: int = i) -> float:
-                    return float(np.atleast_1d(f(s, piece(s)))[i])
+        def entry(k: int, s: float) -> float:
+            f, i = self.entries[k]
+            return float(np.atleast_1d(f(s, piece(s)))[i])
 
-                rises.append((_rise(entry, piece.t_old, end), k, i))
-        return min(rises, default=None)
+        ends = dict.fromkeys(np.flatnonzero((before <= 0) & (after > 0)).tolist(), end)
+        return next(iter(_rises(entry, ends, piece.t_old)), None)
 
 
 class Passages:
@@ -267,17 +264,15 @@ class Passages:
             turn = float(brentq(lambda s, k=k: self.limits.approach(piece(s)[self.nq :])[k], piece.t_old, t))
             if self._excess(piece(turn))[k] > 0:
                 ends[k] = turn
-        found = []
-        for k, end in ends.items():
-
-            def excess(s: float, k: int = k) -> float:
-                return float(self._excess(piece(s))[k])
-
-            found.append((_rise(excess, piece.t_old, end), k))
-        return sorted(found)
+        return _rises(lambda k, s: float(self._excess(piece(s))[k]), ends, piece.t_old)
 
     def _excess(self, y: Array) -> Array:
         return self.limits.excess(y[: self.nq])
+
+
+def _rises(entry: Callable[[int, float], float], ends: Mapping[int, float], start: float) -> list[tuple[float, int]]:
+    """Times and entries of rises of some entries, which end at some times, in order of time."""
+    return sorted([(_rise(functools.partial(entry, k), start, end), k) for k, end in ends.items()])
 
 
 def _rise(f: Callable[[float], float], start: float, end: float) -> float:

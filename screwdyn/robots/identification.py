@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -386,13 +386,12 @@ def identify(
     if not Y.any():
         raise ScrewdynError(f"the torques do not depend on {link!r}, because no joint moves it in these samples")
     start = np.append(start, np.zeros(len(names) - 10))
-    found = fit(columns, rest, deviations, start)
-    x, adjusted = found.x, not is_consistent(found.x[:10])
-    if adjusted:
-        x = _nearest_body(columns / found.noise[:, None], rest / found.noise, x)
-    body = Inertia.from_parameters(x[:10])
-    facts = found.covariance, found.noise, rest - columns @ x, found.condition, _combinations(found.undetermined, names)
-    identified = Identified(names, units, x, *facts, tree.coordinates, link, body, adjusted)
+    found = fit(columns, rest, deviations, start, names, units, tree.coordinates)
+    if adjusted := not is_consistent(found.values[:10]):
+        x = _nearest_body(columns / found.noise[:, None], rest / found.noise, found.values)
+        found = replace(found, values=x, residual=rest - columns @ x)
+    body = Inertia.from_parameters(found.values[:10])
+    identified = Identified(**vars(found), link=link, inertia=body, adjusted=adjusted)
     identified.warn()
     return identified
 
@@ -470,11 +469,8 @@ class BaseParameters:
         motion = _Samples.of(self.tree, q, qd, qdd)
         columns, inertial = motion.columns(self.friction), self.tree.derivatives.parameters()
         rest = motion.rest(tau, self.friction, columns[..., : len(inertial)] @ inertial)
-        columns = columns[..., self.kept]
-        found = fit(columns, rest, motion.deviations(noise), self.values)
-        open_ = _combinations(found.undetermined, [f"({x})" for x in self.names])
-        facts = found.covariance, found.noise, rest - columns @ found.x, found.condition, open_, self.tree.coordinates
-        estimate = ParameterEstimate(self.names, self.units, found.x, *facts)
+        columns, deviations = columns[..., self.kept], motion.deviations(noise)
+        estimate = fit(columns, rest, deviations, self.values, self.names, self.units, self.tree.coordinates)
         estimate.warn()
         return estimate
 
@@ -574,18 +570,11 @@ _NONE = 1e-6
 _QUIET, _EXACT = 1e-6, 1e-15
 
 
-class Fit(NamedTuple):
-    """The minimum of Σ (A x − b)² / σ², with p unknowns."""
+def fit(A: Array, b: Array, noise: Array | None, start: Array, *named: tuple[str, ...]) -> ParameterEstimate:
+    """The minimum of Σ (A x − b)² / σ² for A (N, nv, p) and b (N, nv); σ by default from an unweighted one.
 
-    x: Array  # (p,); in directions that the data do not determine, the start
-    covariance: Array  # (p, p); infinite variances, and NaN beside them, for unknowns that the data do not determine
-    noise: Array  # (nv,), σ of each freedom
-    condition: float  # of the columns scaled to length 1, without the directions that the data do not determine
-    undetermined: Array  # (d, p), directions along which the residual does not change
-
-
-def fit(A: Array, b: Array, noise: Array | None, start: Array) -> Fit:
-    """Weighted least squares of A (N, nv, p) and b (N, nv); noise by default estimated from an unweighted one."""
+    In directions that the data do not determine, x is the start. ``named`` are names and units of x, and the freedoms.
+    """
     if noise is None:
         x, rank = _solve(A, b, np.ones(A.shape[1]), start)[:2]
         if b.size <= rank:
@@ -606,7 +595,11 @@ def fit(A: Array, b: Array, noise: Array | None, start: Array) -> Fit:
     free = np.any(undetermined != 0.0, axis=0)
     covariance[free] = covariance[:, free] = np.nan
     covariance[free, free] = np.inf
-    return Fit(x, covariance, noise, float(s[0] / s[rank - 1]) if rank else np.inf, undetermined)
+    condition = float(s[0] / s[rank - 1]) if rank else np.inf
+    names, units, coordinates = named
+    sums = any(" " in name for name in names)
+    open_ = _combinations(undetermined, [f"({name})" for name in names] if sums else names)
+    return ParameterEstimate(names, units, x, covariance, noise, b - A @ x, condition, open_, coordinates)
 
 
 def _solve(A: Array, b: Array, noise: Array, start: Array) -> tuple[Array, int, Array, Array, Array]:

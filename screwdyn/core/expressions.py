@@ -44,24 +44,13 @@ def free_symbols(values: Iterable[Any]) -> set[Any]:
     return found
 
 
-def symbols_in(value: Any) -> set[Any]:
-    """Free symbols of any array_like."""
-    try:
-        return free_symbols([np.array(value, dtype=object)])
-    except ValueError:
-        return set()
-
-
 def possible() -> bool:
     """Whether there can be expressions, which is the case after SymPy has been imported."""
     return "sympy" in sys.modules
 
 
 def array(value: Any) -> Array:
-    """A new array: float64, or of dtype object if an entry is an expression.
-
-    Raises TypeError or ValueError if an entry is neither, such as the string "1", or rows differ in length.
-    """
+    """A new array of float64, or of objects if an entry is an expression; TypeError or ValueError for other entries."""
     if type(value) is np.ndarray and value.dtype is _FLOAT64:
         return value.copy()
     given = _given(value)
@@ -96,12 +85,12 @@ def _float64(given: npt.NDArray[Any]) -> Array:
 
 
 def number(value: Any) -> Any:
-    """One float or expression; errors as for :func:`array`."""
+    """One float or expression; errors as for :func:`array`, and for True and False."""
     if type(value) is float:
         return value
     entry = array(value)
-    if entry.shape != ():
-        raise ValueError(f"one number is expected; got shape {entry.shape}")
+    if entry.shape != () or isinstance(value, bool | np.bool_):
+        raise ValueError(f"one number is expected; got {value!r}")
     return entry.item()
 
 
@@ -130,11 +119,7 @@ def _whole(expression: Any) -> Any:
 
 
 def tidied(entries: Iterable[Any]) -> tuple[Any, ...]:
-    """Expressions of one physical dimension, multiplied out and with sin² + cos² summed if that is shorter.
-
-    For the constants of a robot, in which lengths of different frames cancel. Rounding that remains after cancellation
-    is dropped; see :func:`without_rounding`. Numbers and expressions of very many terms are unchanged.
-    """
+    """Constants of one dimension, multiplied out, with sin² + cos² summed and without rounding, if that is shorter."""
     entries = tuple(entries)
     if not any(map(is_expression, entries)):
         return entries
@@ -201,10 +186,7 @@ def read_or_nan(value: Any, by: Any = real) -> Any:
 
 
 def is_bounded(a: Array, largest: float = LARGEST) -> bool:
-    """Whether no entry is infinite, NaN or larger than 1e50, so that products of a few of them do not overflow.
-
-    Entries with symbols count as bounded.
-    """
+    """Whether no entry is infinite, NaN or larger than 1e50; entries with symbols count as bounded."""
     entries = a.ravel().tolist()  # the arrays are small: half as long as by NumPy
     if a.dtype.hasobject:
         entries = [x for x in entries if not is_expression(x)]
@@ -268,10 +250,9 @@ class Parametric:
 
 
 def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
-    """Values by symbol, as SymPy's numbers, from a mapping by symbols or names; assumptions of symbols are ignored.
+    """Values by symbol, as SymPy's numbers, from a mapping by symbols or names; UnknownNameError or ShapeError.
 
-    Raises UnknownNameError for a string that is not the name of a symbol; and ShapeError if a key is neither a symbol
-    nor a string, a value neither a number nor an expression, a symbol has several values, or there is no mapping.
+    Symbols are matched by name, whatever is assumed of them.
     """
     if not isinstance(values, Mapping):
         raise ShapeError(f"values must be a mapping from symbols or their names; got {values!r}")

@@ -15,15 +15,7 @@ from screwdyn.core.errors import JointError, ScrewdynError, ShapeError
 from screwdyn.core.types import NAME, Array, ArrayLike, given_fields, is_name, spelled_out
 from screwdyn.mechanism.chart import Chart, check_lengths
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.screws.screw import (
-    LENGTH_TOLERANCE,
-    Ad,
-    cross,
-    entries,
-    frame_along,
-    screw_from_axis,
-    screw_motion,
-)
+from screwdyn.screws.screw import LENGTH_TOLERANCE, Ad, cross, entries, frame_along, screw_from_axis, screw_motion
 from screwdyn.screws.screw import pitch as pitch_of
 from screwdyn.screws.screw_system import vanishes
 
@@ -141,19 +133,12 @@ def origin(at: ArrayLike) -> Array:
 def number(what: str, value: float, least: float = -inf) -> Any:
     """A finite number or an expression; JointError for anything else, or for a number below the least one."""
     try:
-        x = expressions.number(_no_flag(value))
+        x = expressions.number(value)
     except (TypeError, ValueError):
         raise JointError(f"{what} must be a number; got {value!r}") from None
     if expressions.is_number(x) and (not isfinite(x) or float(x) < least):
         raise JointError(f"{what} must be a finite number{f' >= {least:g}' if isfinite(least) else ''}; got {value!r}")
     return x
-
-
-def _no_flag(value: Any) -> Any:
-    """The value; TypeError for True and False, which NumPy reads as 1 and 0."""
-    if isinstance(value, bool | np.bool_):
-        raise TypeError("a number is expected")
-    return value
 
 
 def interval(limits: Sequence[float] | None) -> tuple[float, float] | None:
@@ -174,7 +159,7 @@ def magnitude(what: str, value: float | None) -> float | None:
     if value is None:
         return None
     try:
-        x = float(expressions.real(_no_flag(value)))
+        x = float(expressions.number(value))
     except (TypeError, ValueError):
         x = -1.0
     if not x >= 0:

@@ -7,7 +7,7 @@ import itertools
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -220,10 +220,9 @@ def reversed_motion(joint: Joint, q: Array, rates: Array) -> tuple[Array, Array]
 
 
 def rerooted(attachments: Sequence[Attachment], root: str) -> list[Attachment]:
-    """The attachments of a link and all links beyond it in the order in which they hang on one of them, which is first.
+    """The attachments of a subtree in the order in which they hang on one of its links, which is first and as before.
 
-    The joints between the two links are reversed; JointError if one cannot be. The attachment of the new root is as
-    before.
+    The joints between the two links are reversed; JointError if one cannot be.
     """
     at = {one.link.name: one for one in attachments}
     carried = at.pop(root)
@@ -316,20 +315,12 @@ class Loop:
     @property
     def wrenches(self) -> Array:
         """N, (6, 6 − k): the wrenches [n; f] that the joint transmits, in the frame of ``link``; Sᵀ N = 0."""
-        N = _transmitted(self.joint)
-        assert N is not None
-        return N
+        return cast(Array, _transmitted(self.joint))
 
     def copied(self, names: Mapping[str, str], prefix: str = "") -> Loop:
         """A new loop between the same links by their new names; the prefix begins its own."""
-        return replace(
-            self,
-            name=prefix + self.name,
-            link=names[self.link],
-            to=names[self.to],
-            joint=self.joint.inside(prefix),
-            serial=new_serial(),
-        )
+        link, to, joint = names[self.link], names[self.to], self.joint.inside(prefix)
+        return replace(self, name=prefix + self.name, link=link, to=to, joint=joint, serial=new_serial())
 
     def carrying(self, link: str) -> Loop:
         """The same loop, with one of its two links as ``link``."""

@@ -22,29 +22,11 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
 
-__all__ = [
-    "Ad",
-    "ad",
-    "as_pose",
-    "axis",
-    "direction",
-    "exp",
-    "frame_along",
-    "from_linear_first",
-    "inverse",
-    "log",
-    "pitch",
-    "pose",
-    "reciprocal_product",
-    "screw_from_axis",
-    "screw_motion",
-    "skew",
-    "to_linear_first",
-    "to_linear_first_matrix",
-    "unit",
-    "unskew",
-    "virtual_power",
-]
+# Poses and vectors; twists and their exponentials; screws; the other order of components.
+__all__ = ["as_pose", "direction", "frame_along", "inverse", "pose", "skew", "unskew"]
+__all__ += ["Ad", "ad", "exp", "log", "screw_motion", "virtual_power"]
+__all__ += ["axis", "pitch", "reciprocal_product", "screw_from_axis", "unit"]
+__all__ += ["from_linear_first", "to_linear_first", "to_linear_first_matrix"]
 
 # A screw whose pitch exceeds this many metres per radian is a translation disturbed by rounding.
 _LARGEST_PITCH = 1e12
@@ -61,7 +43,8 @@ def shaped(x: ArrayLike, tail: tuple[int, ...], what: str, read: Callable[[Any],
     try:
         array = read(x)
     except (TypeError, ValueError) as error:
-        if numbers and (symbols := expressions.symbols_in(x)):
+        given = expressions.read_or_nan(x, expressions.array) if numbers else None
+        if symbols := expressions.free_symbols([given]):
             raise UnboundSymbolError.of(symbols, what) from error
         raise ShapeError(f"{what} must be an array of numbers, got {x!r}") from error
     if array.shape[max(array.ndim - len(tail), 0) :] != tail:

@@ -152,8 +152,3 @@ def check_lengths(what: str, names: Sequence[str], quaternions: Array) -> None:
             f"{what} holds a quaternion of length {length[where]:.6g} for joint {names[where[-1]]!r}; divide it by its "
             f"length ([x, y, z, w], scalar last; neutral is [0, 0, 0, 1])"
         )
-
-
-def normalized(quaternions: Array) -> Array:
-    """Quaternions (…, 4) scaled to length 1."""
-    return np.asarray(quaternions / np.sqrt(np.sum(quaternions * quaternions, axis=-1, keepdims=True)))

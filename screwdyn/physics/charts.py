@@ -23,7 +23,7 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
-from screwdyn.mechanism.chart import Chart, check_lengths, normalized, structure_constants
+from screwdyn.mechanism.chart import Chart, check_lengths, structure_constants
 from screwdyn.mechanism.joint import Joint, pose_at, twists_at
 from screwdyn.mechanism.topology import leaders
 from screwdyn.screws import screw
@@ -214,10 +214,9 @@ _ORDINARY = Charts(np.zeros(0, np.int64), np.zeros((0, GROUP), np.int64), np.zer
 
 
 def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Placement], coupled: bool) -> Charts | None:
-    """Charts of a former model before the given row and position, followed by those of later links.
+    """Charts of a former model before a row and position, and of later links; None if q are the rows' coordinates.
 
-    None if positions are the coordinates of the rows. If joints follow others, the charts are ``coupled``, and all
-    links are new.
+    If joints follow others, the charts are ``coupled``, and all links are new.
     """
     new_where: list[int] = []
     if former is None:
@@ -298,17 +297,14 @@ class ConfigurationSpace:
         self.nq, self.nv = at_q, at_v
         self._q, self._v = np.array(ordinary, dtype=np.intp).reshape(-1, 2).T
         # All joints of one kind together, by the functions of one chart, which do not depend on its axes.
-        self._groups = [
-            (
-                found[0][1],
-                np.add.outer([q for *_, q, _ in found], np.arange(found[0][1].nq)),
-                np.add.outer([v for *_, v in found], np.arange(found[0][1].nv)),
-            )
-            for found in groups.values()
-        ]
-        turning = [at for found in groups.values() for at in found if at[1].orientation == 4]
-        self._turning = [name for name, *_ in turning]
-        self._quaternions = np.add.outer(np.array([q for *_, q, _ in turning], dtype=np.intp), np.arange(4))
+        self._groups, self._turning, quaternions = [], list[str](), list[int]()
+        for found in groups.values():
+            names, (chart, *_), qs, vs = zip(*found, strict=True)
+            self._groups.append((chart, np.add.outer(qs, np.arange(chart.nq)), np.add.outer(vs, np.arange(chart.nv))))
+            if chart.orientation == 4:
+                self._turning += names
+                quaternions += qs
+        self._quaternions = np.add.outer(np.array(quaternions, dtype=np.intp), np.arange(4))
 
     def integrate(self, q: Array, v: Array) -> Array:
         """The configuration reached from q by moving at v for unit time, (…, nq)."""
@@ -344,8 +340,8 @@ class ConfigurationSpace:
     def normalized(self, q: Array) -> Array:
         """A copy of q, (…, nq), with all quaternions scaled to length 1; q itself if there are none."""
         if self._turning:
-            q = q.copy()
-            q[..., self._quaternions] = normalized(q[..., self._quaternions])
+            turns, q = q[..., self._quaternions], q.copy()
+            q[..., self._quaternions] = turns / np.linalg.norm(turns, axis=-1, keepdims=True)
         return q
 
     def random(self, rng: np.random.Generator) -> Array:
@@ -367,11 +363,9 @@ def screws_at(joint: Joint, q: Array) -> Array:
 
 
 def positions_near(joint: Joint, T: Array) -> tuple[Array, Array]:
-    """The positions at which a joint has the pose T relative to home, by Newton's method from the neutral positions.
+    """The positions at which the pose of a joint relative to home is nearest to T, by Newton's method from neutral.
 
-    If the joint cannot have the pose, those at which the gap is shortest. The gap, (6,), is the twist that moves the
-    reached pose to T in unit time, in the link's own frame, rad and m. A helical joint starts with the whole turns that
-    the pose shows.
+    The gap, (6,), is the twist that moves the reached pose to T in unit time, in the link's own frame, rad and m.
     """
     space = ConfigurationSpace({"": joint})
     q = space.integrate(space.neutral, np.full(joint.nv, whole_turns(joint.screws, T)))
@@ -450,10 +444,7 @@ def contracted_symmetric(couplings: Table, rows: Table, out: Table) -> None:
 
 
 def couplings_of_path(table: Table, couplings: Table, row: int) -> Table:
-    """Couplings of the rows on the path to a row, from the base on, over the coordinates that these rows follow.
-
-    The coordinates of the path are numbered in the order of the tree.
-    """
+    """Couplings of the rows on the path to a row, from the base on, over the coordinates of the path in their order."""
     path = couplings[path_of(table, row)[::-1]]
     columns = path[:, COLUMN].tolist()
     number = {column: k for k, column in enumerate(sorted(set(columns)))}

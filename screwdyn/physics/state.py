@@ -75,26 +75,16 @@ class State:
         if batch:
             raise ShapeError(f"a State is one configuration; got a batch of shape {batch}")
         check_positions(model.topology, flat)
-        self._fill(tree, model.topology, flat, flat_qd)
+        self._tree, self._own, self.topology = tree, True, model.topology
+        self.q, self.qd = flat.copy(), flat_qd.copy()
 
     @classmethod
-    def of_copy(cls, tree: Robot, q: Array, qd: Array) -> State:
-        """A state from valid arrays, without checks, for inner loops; its tree is a copy, made when it is asked for."""
-        state = cls.of(tree, q, qd)
-        state._own = False
-        return state
-
-    @classmethod
-    def of(cls, tree: Robot, q: Array, qd: Array) -> State:
-        """A state of the present tree from valid arrays, without checks."""
+    def of(cls, tree: Robot, q: Array, qd: Array, own: bool = True) -> State:
+        """A state from valid arrays, without checks; unless ``own``, its tree is a copy, made when it is asked for."""
         state = cls.__new__(cls)
-        state._fill(tree, tree.topology, q, qd)
+        state._tree, state._own, state.topology = tree, own, tree.topology
+        state.q, state.qd = q.copy(), qd.copy()
         return state
-
-    def _fill(self, tree: Robot, topology: Topology, q: Array, qd: Array) -> None:
-        self._tree, self._own, self.topology = tree, True, topology
-        self.q: Array = q.copy()
-        self.qd: Array = qd.copy()
 
     @property
     def coordinates(self) -> tuple[str, ...]:

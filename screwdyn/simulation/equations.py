@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import compress
 from numbers import Real
 from typing import Literal, TypeVar
 
@@ -59,7 +60,7 @@ class Layout:
 
     def state(self, q: Array, qd: Array) -> State:
         """A state for callbacks and results, with copied arrays, because a callback may change them."""
-        return State.of_copy(self.tree, q, qd)
+        return State.of(self.tree, q, qd, own=False)
 
     def parts(self, y: Array) -> tuple[Array, Array]:
         """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
@@ -99,10 +100,7 @@ class Controller:
         self.next_call = math.inf if period is None else start
 
     def enter(self, layout: Layout) -> None:
-        """Begin with a tree, or continue with the changed one: held torques of new coordinates are zero.
-
-        The function is not called, because it may have a memory that counts its calls.
-        """
+        """Begin with a tree, or continue with the changed one: held torques of new coordinates are zero."""
         held = dict(zip(self.names, self.output.tolist(), strict=True))
         self.layout, self.names = layout, layout.model.coordinates
         self.output = np.array([held.get(name, 0.0) for name in self.names])
@@ -128,7 +126,6 @@ class Controller:
         """Torques of all freedoms, (nv,), from what the function returned; JointError for one on a passive joint."""
         model = self.layout.model
         names, passive = self.names, np.array(model.passive, dtype=bool)
-        active = [name for name, loose in zip(names, model.passive, strict=True) if not loose]
         if value is None:
             raise ShapeError(
                 f"torque returned None at t = {t:g} s; return the torques, as an array of {model.nv} numbers or as "
@@ -138,10 +135,9 @@ class Controller:
             given = by_name(self.layout.tree, "torque", value, names)
             value = [given.get(name, 0.0) for name in names]
         tau = model.numbers("torque", value)  # type: ignore[arg-type]
-        if tau.shape == (len(active),) != (model.nv,):
-            tau, driven = np.zeros(model.nv), tau
-            tau[~passive] = driven
+        tau = model.over_all(tau) if tau.ndim == 1 else tau
         if tau.shape != (model.nv,):
+            active = [*compress(names, ~passive)]
             fewer = f", or for each active one: {', '.join(active)}" if 0 < len(active) < model.nv else ""
             raise ShapeError(
                 f"torque has shape {tau.shape} at t = {t:g} s; expected one number for each of: "
@@ -236,11 +232,7 @@ def joints_of(tree: Robot) -> dict[str, Joint]:
 
 
 def check_stops(stops: object, joints: Sequence[tuple[str, Joint]]) -> None:
-    """Check the argument ``stops`` of :func:`simulate`, for the joints that the run may have.
-
-    Some of them may have the same name. UnknownNameError if a stop belongs to no joint, and ScrewdynError if it is no
-    stop, or its joint has no limits.
-    """
+    """Check the argument ``stops`` of :func:`simulate`, for the joints, some of one name, that the run may have."""
     limited = {name for name, joint in joints if joint.limits is not None}
     for joint, stop in stops.items() if isinstance(stops, Mapping) else [(None, stops)]:
         inelastic = isinstance(stop, str) and stop == "inelastic"

@@ -66,7 +66,7 @@ def test_numbers_of_other_types(arm, q):
 
 def test_arrays_are_copied(arm):
     q, qd = np.array([0.1, 0.2]), np.array([0.3, 0.4])
-    states = [sd.State(arm, q, qd), State.of_copy(arm, q, qd)]
+    states = [sd.State(arm, q, qd), State.of(arm, q, qd, own=False)]
     q[0] = qd[0] = 9
     for state in states:
         assert_array_equal(state.q, [0.1, 0.2])

@@ -108,16 +108,8 @@ class Shape:
         what = f"the pose of a {kind}"
         T = expressions.floats(as_pose(pose, what), what)
         T.setflags(write=False)
-        values = {
-            "kind": kind,
-            "size": _size(kind, size),
-            "path": _path(path) if kind == "mesh" else None,
-            "pose": T,
-            "color": None if color is None else _color(color),
-            "use": use,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        file, look = _path(path) if kind == "mesh" else None, None if color is None else _color(color)
+        vars(self).update(kind=kind, size=_size(kind, size), path=file, pose=T, color=look, use=use)
 
     @classmethod
     @_spelled_out

@@ -59,10 +59,9 @@ def base_parameters(table: Table) -> Table:
 
 
 def aligned_frames(table: Table) -> Table:
-    """The table with frames turned about joints' axes, so that more entries of poses are zero.
+    """The table, of floats but for inertias, with frames turned about joints' axes, so that more entries are zero.
 
-    No entry that was zero ceases to be. The frames of group joints remain, because charts are given in them, and those
-    of parallel axes, so that angles can be added. The table is of floats, except for inertias.
+    The frames of group joints remain, because charts are given in them, and those of parallel axes.
     """
     table = table.copy()
     n = len(table) - 1

@@ -160,9 +160,8 @@ def is_group(screws: Array) -> bool:
 def constrained_wrenches(screws: Array) -> Array:
     """A basis N (6, 6 − k) of the wrenches [n; f] that do no work on the motions of screws S (6, k): Sᵀ N = 0.
 
-    The basis of unit wrenches, changed as little as possible, by Gauss elimination of Sᵀ with pivots among rotations
-    first: for a pin along z through (l, 0, 0) these are the moments about x and y, and the forces along x, y and z that
-    act on the pin. Entries may contain symbols.
+    That of unit wrenches, changed as little as possible: for a pin along z through (l, 0, 0) these are the moments
+    about x and y, and the forces that act on the pin.
     """
     rows, pivots = reduced_rows(screws.T)
     others = [column for column in range(6) if column not in pivots]
@@ -173,10 +172,7 @@ def constrained_wrenches(screws: Array) -> Array:
 
 
 def reduced_rows(screws: Array, least: float = _IN_SPAN) -> tuple[Array, list[int]]:
-    """Independent screws (k, 6) combined so that each has a component 1 in which all others are 0; these components.
-
-    Numbers below ``least`` are no pivots. Entries may contain symbols.
-    """
+    """Independent screws (k, 6) combined so that each has a component 1 in which all others are 0; these components."""
     rows, pivots = screws.copy(), []
     for done in range(len(rows)):
         k, column = _pivot(rows[done:], least)

@@ -31,10 +31,7 @@ def run_scene(
     show: Sequence[str] = (),
     wrenches: Sequence[str] = (),
 ) -> Scene:
-    """The scene of a run in frames per second; other parameters as for :func:`stage_scene`.
-
-    ScrewdynError if there are too many frames, and errors as of that function.
-    """
+    """The scene of a run in frames per second, which may be too many; all else as for :func:`stage_scene`."""
     begin, end = motions[0].t[0], motions[-1].t[-1]
     frames = int((end - begin) * rate + 1e-9) + 1
     if frames > _MOST_FRAMES:
@@ -49,9 +46,7 @@ def run_scene(
 def _stages(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> tuple[list[Stage], list[Mark]]:
     """The stages of a run, those of the robot first, and what happens.
 
-    Nodes have the names of their links, but a second body with the name of an earlier one, ``"crate"``, is called
-    ``"crate (2)"``. A payload at rest waits for its grasp from the start of the run on, and a released one that has
-    left the tree flies until the end or until it is grasped again.
+    Nodes have the names of their links; a second body with the name of an earlier one is called ``"crate (2)"``.
     """
     start, end = motions[0].t[0], motions[-1].t[-1]
     bodies, names, adrift = Counter(motions[0].layout.tree.links), dict[str, str](), frozenset[str]()

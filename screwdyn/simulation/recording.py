@@ -409,7 +409,25 @@ class Recording:
         <BLANKLINE>
         Unaccounted for: at most ... of the largest energy in the ledger. This is rounding: the ledger closes.
         """
-        return _explained(self.t, self.energy, self.events, self.trial_calls)
+        t, E = self.t, self.energy
+        scale = max(float(np.abs(entry).max()) for entry in vars(E).values())
+        changes = vars(E) | {"potential": E.potential - E.potential[0]}
+        zero = max(_ZERO * scale, _ZERO_OF_CHANGES * max(float(np.abs(entry).max()) for entry in changes.values()))
+
+        def joules(x: float) -> str:
+            return f"{0.0 if abs(x) <= zero else x:.4g} J".replace("-", "−", int(x < 0))
+
+        def account(k: int) -> str:
+            sign, size = ("−" if E.potential[k] < -zero else "+"), joules(abs(E.potential[k]))
+            return f"{joules(E.kinetic[k])} kinetic {sign} {size} potential = {joules(E.total[k])}."
+
+        lines = [f"The run lasts {t[-1] - t[0]:.6g} s, from t = {t[0]:.6g} s to t = {t[-1]:.6g} s.", ""]
+        lines += [f"Energy at the start: {account(0)}", f"Energy at the end:   {account(-1)}"]
+        lines += [*_changes(E, joules, zero), ""]
+        happened = [*_happened(t, E, self.events, joules)]
+        none = "Nothing is attached, released or changed, and no joint reaches a limit."
+        lines += ["What happened:", *happened] if happened else [none]
+        return Text("\n".join([*lines, "", _unaccounted(E.residual, scale), *_called(self.trial_calls, len(t))]))
 
     def animate(self, *path: Any, **options: Any) -> Any:
         """Of a :class:`Run`, a film of the robot; see :meth:`Run.animate`.
@@ -502,39 +520,6 @@ def _names(names: Iterable[str]) -> Any:
 
 
 # The ledger in sentences
-
-
-def _explained(t: Array, E: Energy, events: Sequence[Happened | PastEvent], calls: int) -> Text:
-    """The energy ledger of a run in sentences; see :meth:`Recording.explain`."""
-    scale = max(float(np.abs(entry).max()) for entry in vars(E).values())
-    changes = vars(E) | {"potential": E.potential - E.potential[0]}
-    zero = max(_ZERO * scale, _ZERO_OF_CHANGES * max(float(np.abs(entry).max()) for entry in changes.values()))
-
-    def joules(x: float) -> str:
-        return f"{0.0 if abs(x) <= zero else x:.4g} J".replace("-", "−", int(x < 0))
-
-    def account(k: int) -> str:
-        sign, size = ("−" if E.potential[k] < -zero else "+"), joules(abs(E.potential[k]))
-        return f"{joules(E.kinetic[k])} kinetic {sign} {size} potential = {joules(E.total[k])}."
-
-    happened = [*_happened(t, E, events, joules)]
-    none = "Nothing is attached, released or changed, and no joint reaches a limit."
-    return Text(
-        "\n".join(
-            [
-                f"The run lasts {t[-1] - t[0]:.6g} s, from t = {t[0]:.6g} s to t = {t[-1]:.6g} s.",
-                "",
-                f"Energy at the start: {account(0)}",
-                f"Energy at the end:   {account(-1)}",
-                *_changes(E, joules, zero),
-                "",
-                *(["What happened:", *happened] if happened else [none]),
-                "",
-                _unaccounted(E.residual, scale),
-                *_called(calls, len(t)),
-            ]
-        )
-    )
 
 
 def _changes(E: Energy, joules: Callable[[float], str], zero: float) -> list[str]:

@@ -127,9 +127,7 @@ class Run(Recording):
         At samples they follow from the forces; at other times from the derivatives of the integrator's polynomials,
         which have fewer correct digits.
         """
-        return self._of_link(
-            link, t, side, (6,), lambda tree, q, qd, qdd: tree.link_acceleration(link, q, qd, qdd, frame)
-        )
+        return self._of_link(link, t, side, (6,), lambda tree, *motion: tree.link_acceleration(link, *motion, frame))
 
     def wrench(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
         """Wrenches [n; f] on a link and all links beyond it but their weight, (…, 6), in its frame; N m and N.
@@ -140,7 +138,7 @@ class Run(Recording):
         accelerations as for :meth:`acceleration`, and does not include the inertia of armatures.
         Everything else as for :meth:`pose`.
         """
-        return self._of_link(link, t, side, (6,), lambda tree, q, qd, qdd: subtree_wrench(tree, link, q, qd, qdd))
+        return self._of_link(link, t, side, (6,), lambda tree, *motion: subtree_wrench(tree, link, *motion))
 
     def _of_link(
         self,

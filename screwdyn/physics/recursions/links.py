@@ -37,10 +37,7 @@ def is_frame(name: str) -> bool:
 
 
 def frame_code(frame: object) -> int:
-    """Code of a frame, ``COM``, ``BODY``, ``BASE`` or ``MIXED``; ShapeError, with the known names, for any other one.
-
-    Upper and lower case are equivalent. A member of Pinocchio's ``ReferenceFrame`` is converted by its name.
-    """
+    """Code of a frame by its name, in upper or lower case, or by a member of Pinocchio's ``ReferenceFrame``."""
     if isinstance(frame, str) and frame in _CODES:
         return _CODES[frame]
     name = getattr(frame, "name", frame)
@@ -180,10 +177,7 @@ def jacobian(table: Table, q: Table, places: Table, work: Workspace, J: Table) -
 
 
 def jacobian_dot(table: Table, q: Table, qd: Table, places: Table, work: Workspace, J: Table, J_dot: Table) -> None:
-    """Twist Jacobian of one link and its rate entry by entry.
-
-    In the link's frame, the rate of column i is ad(J_i) V, with V the link's twist relative to row i.
-    """
+    """J and its rate; in the link's frame, that of column i is ad(J_i) V, with V the link's twist relative to row i."""
     clear(J_dot)
     link = load(places, 0, Place)
     T = columns_in_link(table, q, link, work, J)
@@ -435,11 +429,10 @@ def link_step(
     columns: Table,
     share: Share,
 ) -> None:
-    """The contribution of a link from what its parent's row has: one step, which gives what the link's row has.
+    """The contribution of a link from what its parent's row has, a pose and a twist (1, 18), and columns (k, 12).
 
     The table has the rows of the link's own joint only, and ``onto`` their columns in J with the ratios of the rows to
-    the freedoms of these: a row that follows a joint on the path is added to the column of that joint. A row has a pose
-    and a twist (1, 18), and columns (k, 12) of J and J̇. Equations as for ``rows_of_links``.
+    the freedoms of these: a row that follows a joint on the path is added to the column of that joint.
     """
     T, V, p = load(frame_above, 0, Pose), load(frame_above, 0, Twist, 12), columns_above.shape[0]
     for c in range(columns.shape[0]):

@@ -44,10 +44,7 @@ def unit_screws(value: ArrayLike | None) -> Array:
     """Read-only copies of screws, (6, k), normalised if their length does not depend on symbols."""
     if value is None:
         return NO_SCREWS
-    try:
-        screws = expressions.array(value)
-    except (TypeError, ValueError):
-        raise JointError(f"a joint's screw must be six numbers; got {value!r}") from None
+    screws: Array = expressions.read(value, "a joint's screw", "be six numbers", JointError)
     if screws.shape == (6,):
         screws = screws[:, None]
     if screws.ndim != 2 or len(screws) != 6 or screws.shape[1] > 6:
@@ -132,10 +129,7 @@ def origin(at: ArrayLike) -> Array:
 
 def number(what: str, value: float, least: float = -inf) -> Any:
     """A finite number or an expression; JointError for anything else, or for a number below the least one."""
-    try:
-        x = expressions.number(value)
-    except (TypeError, ValueError):
-        raise JointError(f"{what} must be a number; got {value!r}") from None
+    x = expressions.read(value, what, "be a number", JointError, expressions.number)
     if expressions.is_number(x) and (not isfinite(x) or float(x) < least):
         raise JointError(f"{what} must be a finite number{f' >= {least:g}' if isfinite(least) else ''}; got {value!r}")
     return x
@@ -158,10 +152,7 @@ def magnitude(what: str, value: float | None) -> float | None:
     """A limit of a magnitude, None if there is none or if it is infinite; JointError unless it is a number >= 0."""
     if value is None:
         return None
-    try:
-        x = float(expressions.number(value))
-    except (TypeError, ValueError):
-        x = -1.0
+    x = float(expressions.read_or_nan(value, lambda given: float(expressions.number(given))))
     if not x >= 0:
         raise JointError(f"{what} must be a number >= 0, or None for no limit; got {value!r}")
     return None if x == inf else x
@@ -674,10 +665,7 @@ KINDS: dict[str, Callable[..., Joint]] = {
 def checked_positions(name: str, joint: Joint, q: ArrayLike) -> Array:
     """Positions of one joint as a new array, (nq,), or ShapeError; a number will do for a single position."""
     what = f"the position of joint {name!r}"
-    try:
-        positions = np.array(expressions.real(q), ndmin=1)
-    except (TypeError, ValueError, OverflowError):
-        raise ShapeError(f"{what} must be numbers; got {q!r}") from None
+    positions = np.array(expressions.read(q, what, by=expressions.real), ndmin=1)
     if positions.shape != (joint.nq,) or not expressions.is_finite(positions):
         entries = ", ".join(joint.position_names(name))
         raise ShapeError(f"{what} must be a finite number for each of: {entries}; got {q!r}")

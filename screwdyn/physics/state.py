@@ -159,7 +159,8 @@ class State:
             if was.locked is not None and _moves_like(was.unlocked, now):
                 kept |= zip(labels, was.locked.q, strict=True)
             elif _moves_like(was, now) and was.joint.mimic is not None:
-                leader, ratio, offset = _followed(before, name)
+                leader, *numbers = before.leaders[name]
+                ratio, offset = expressions.floats(expressions.array(numbers), "the coupling of joints").tolist()
                 kept[name], kept_rates[name] = ratio * own[leader] + offset, ratio * own_rates[leader]
             elif _moves_like(was, now):
                 kept |= {label: own[label] for label in labels}
@@ -240,7 +241,10 @@ def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, 
     known = frozenset(names)
     for name, value in given.items():
         if name in known:
-            found[name] = value if isinstance(value, float | int) else _single(tree, f"{what} of {name!r}", value)
+            one = value if isinstance(value, float | int) else tree.model.numbers(f"{what} of {name!r}", value)
+            if np.ndim(one):
+                raise ShapeError(f"{what} of {name!r} must be one number; got {value!r}")
+            found[name] = float(one)
             continue
         link = tree.topology.carried.get(name)
         entries = [] if link is None else [x for x in tree.topology.attachments[link].labels if x in known]
@@ -270,14 +274,6 @@ def _check_tree(tree: Robot, what: str) -> Robot:
     if not isinstance(tree, Robot):
         raise ScrewdynError(f"{what} must be a KinematicTree; got {type(tree).__name__}")
     return tree
-
-
-def _single(tree: Robot, what: str, value: Any) -> float:
-    """One number; ShapeError for anything else."""
-    number = tree.model.numbers(what, value)
-    if number.shape:
-        raise ShapeError(f"{what} must be one number; got {value!r}")
-    return float(number)
 
 
 def no_coordinate(name: object, known: Iterable[str], *topologies: Topology) -> UnknownNameError:
@@ -337,10 +333,3 @@ def _moves_like(was: Attachment, now: Attachment) -> bool:
     """Whether positions and rates of a joint mean the same: a move or an exchange of it in motion changes its home."""
     stays = was.serial != now.serial or (was.parent == now.parent and np.array_equal(was.home, now.home))
     return stays and was.joint.moves_like(now.joint)
-
-
-def _followed(topology: Topology, name: str) -> tuple[str, float, float]:
-    """The joint whose freedom a joint follows in the end, the ratio and the offset."""
-    leader, *numbers = topology.leaders[name]
-    ratio, offset = expressions.floats(expressions.array(numbers), "the coupling of joints").tolist()
-    return leader, ratio, offset

@@ -203,6 +203,15 @@ class Mechanism:
         """Name of the parent of a link; ``None`` for the base. UnknownNameError if there is no such link."""
         return self._topology.at(link).parent
 
+    def link_of(self, joint: str) -> str:
+        """Name of the link that a joint carries. UnknownNameError, with similar names, if there is no such joint."""
+        return self._topology.carrying(joint).link.name
+
+    def joint_of(self, link: str) -> str | None:
+        """Name of the joint that carries a link; ``None`` for the base. UnknownNameError if there is no such link."""
+        at = self._topology.at(link)
+        return None if at.parent is None else at.name
+
     def path(self, link: str) -> tuple[str, ...]:
         """Names of the links from the base to a link, both included. UnknownNameError if there is no such link."""
         topology = self._topology
@@ -240,6 +249,25 @@ class Mechanism:
         return twin
 
     __copy__ = copy
+
+    def without_friction(self) -> Self:
+        """A copy of the tree whose joints have no dry friction, which states and handles of this tree fit.
+
+        Such as for a simulation with closed loops, in which joints cannot stick. Damping stays.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> tree = sd.KinematicTree()
+        >>> joint = sd.revolute("y", friction=0.1, damping=0.2, name="hip")
+        >>> _ = tree.attach(sd.Inertia.point(1.0, (1, 0, 0)), to="base", joint=joint)
+        >>> smooth = tree.without_friction().joint("hip")
+        >>> smooth.friction, smooth.damping
+        (0.0, 0.2)
+        """
+        smooth = self.copy()
+        smooth.topology = self.topology.with_attachments(*map(_without_friction, self.topology.attached))
+        return smooth
 
     def __str__(self) -> str:
         return _outline(self._topology)
@@ -495,6 +523,12 @@ def require_joint(joint: object) -> Joint:
 
 
 Body = Inertia | Link | Mechanism
+
+
+def _without_friction(at: Attachment) -> Attachment:
+    """The attachment by the same joint without dry friction, also unlocked."""
+    own, lock = replace(at.joint, friction=0.0), at.locked
+    return replace(at, joint=own, locked=lock and lock._replace(joint=replace(lock.joint, friction=0.0)))
 
 
 def _outline(topology: Topology) -> str:

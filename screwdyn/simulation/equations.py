@@ -460,7 +460,8 @@ class EquationsOfMotion:
         if loops and self.holding is not None:
             raise LoopError(
                 f"dry friction and inelastic stops are not available for a tree with closed loops, because they would "
-                f"ignore the forces in {', '.join(map(repr, loops))}; use damping and stops=SpringStop(…) instead"
+                f"ignore the forces in {', '.join(map(repr, loops))}; simulate tree.without_friction(), whose damping "
+                f"stays, and use stops=SpringStop(…)"
             )
         soft = Limits.of(tree, lambda joint: isinstance(stop_of(joint), SpringStop))
         found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := stop_of(joint), SpringStop)]

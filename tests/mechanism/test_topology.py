@@ -14,6 +14,7 @@ from screwdyn import (
     Inertia,
     KinematicTree,
     Link,
+    Mimic,
     StaleHandleError,
     TopologyError,
     UnknownLinkError,
@@ -66,6 +67,38 @@ def test_links_and_joints_are_found_by_name():
     assert tree.link("upper").inertia is BODY
     assert tree.joint("elbow").kind == "revolute"
     assert tree.joint("tool").kind == "fixed"
+
+
+def test_joints_and_links_are_found_by_each_other():
+    tree = KinematicTree()
+    tree.attach(BODY, to="base", joint=revolute("z", name="hip"), name="leg")
+    tree.attach(BODY, to="leg", name="foot")
+    assert [tree.link_of(joint) for joint in tree.joints] == ["leg", "foot"]
+    assert [tree.joint_of(link) for link in tree.links] == [None, "hip", "foot"]
+    with pytest.raises(UnknownLinkError, match="that is a link, which joint 'hip' carries"):
+        tree.link_of("leg")
+    with pytest.raises(UnknownLinkError, match="that is a joint, which carries the link 'leg'"):
+        tree.joint_of("hip")
+
+
+def test_a_copy_without_dry_friction():
+    rough, smooth = KinematicTree(), KinematicTree()
+    for tree, friction in ((rough, 0.3), (smooth, 0.0)):
+        tree.attach(BODY, to="base", joint=revolute("z", friction=friction, damping=0.2, name="hip"), name="leg")
+        tree.attach(BODY, to="leg", joint=revolute("x", friction=2 * friction), name="foot")
+        mimic = Mimic("hip", 2.0)
+        tree.attach(BODY, to="leg", joint=revolute("x", friction=friction, mimic=mimic), name="follower")
+        tree.attach(BODY, to="leg", joint=revolute("y", friction=friction), name="hand")
+        tree.lock("hand", at=0.4)
+    before = fingerprint(rough)
+    assert rough.model.joint_forces.friction.tolist() == [0.3 + 2 * 0.3, 0.6]
+    found = rough.without_friction()
+    assert fingerprint(rough) == before
+    for tree in (found, smooth):
+        tree.unlock("hand")
+    assert found.to_json() == smooth.to_json()
+    handle = rough.attach(BODY, to="hand", name="crate")
+    assert rough.without_friction().detach(handle).base == "crate"
 
 
 def test_the_graph_tells_everything_and_cannot_be_edited():

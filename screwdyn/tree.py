@@ -12,7 +12,7 @@ from screwdyn.changes.catalogue import Changes, change_of
 from screwdyn.changes.change import Scheduled
 from screwdyn.core import expressions
 from screwdyn.core.errors import UnboundSymbolError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike, cached_property
+from screwdyn.core.types import ArrayLike, cached_property
 from screwdyn.forms import c_source as in_c
 from screwdyn.forms import configurations, requests, search
 from screwdyn.forms.closed_loops import ClosedLoops
@@ -431,9 +431,9 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
         model = self._former = Model(self.topology, self._former)
         return model
 
-    def _carrier(self, model: Model, link: str) -> tuple[int, Array]:
+    def _check_link(self, model: Model, link: str) -> None:
         self.topology.at(link)
-        return super()._carrier(model, link)
+        super()._check_link(model, link)
 
 
 define_methods(KinematicTree)

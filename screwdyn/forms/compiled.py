@@ -271,7 +271,7 @@ class Compiled(Numbers, Configurations, TakesOut):
     def _call(self, request: Request) -> Callable[..., Any]:
         """The function that computes a quantity of one link: the built-in function as soon as its code is ready."""
         slow, name, link = partial(self._answer, request), request.entry.name, str(request.link)
-        self._model.carrier(request.link)  # raises an error for an unknown link
+        self._model.check_link(request.link)
         if "frame" in request.entry.parameters:
             frame_code(request.frame)
         function = self._function(request)

@@ -22,11 +22,10 @@ from screwdyn.physics.charts import RATIO, recentre
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import POSITIONS, Model
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Frame, Method, Quantities, Quantity
+from screwdyn.physics.quantities import CATALOGUE, LARGEST, SOLVING, Frame, Method, Quantities, Quantity
 from screwdyn.physics.recursions.links import BODY, frame_code
 from screwdyn.physics.recursions.whole_tree import forward_dynamics, invert
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
-from screwdyn.screws import screw
 from screwdyn.screws.screw import LENGTH_TOLERANCE
 
 # Inertia that a joint feels, relative to what it carries, below whose negative a message does not call it rounding.
@@ -157,16 +156,8 @@ class Dynamics(Quantities):
     def _slipping(self, parts: Array) -> tuple[Callable[..., Any], ...]:
         """``impact`` and ``slip_momentum`` of one state for the parts of rows, while the caller keeps these."""
         kernels = self._kernels
-        context = kernels.with_places(parts)
-
-        def checked(kernel: Callable[..., Any], q: Array, rates: Array, slip: Array) -> tuple[Array, Array, Array]:
-            found: tuple[Array, Array, Array] | None = kernel(context, q, rates, slip)
-            if found is None:
-                self.forward_dynamics(q, np.zeros_like(rates), np.zeros_like(rates))
-                raise too_large(kernels.model, {"q": q, "qd": rates}) or ShapeError("results would overflow")
-            return found
-
-        return functools.partial(checked, kernels.impact), functools.partial(checked, kernels.slip_momentum)
+        both, context = (kernels.impact, kernels.slip_momentum), kernels.with_places(parts)
+        return tuple([functools.partial(self._one, kernels, kernel, context, "qd") for kernel in both])
 
     def impulse_response(self, q: Array, impulses: Array, held: slice | None = None) -> Array:
         """The change M⁻¹ p of the rates by impulses p on the freedoms, (nv,), of one state in contiguous arrays.
@@ -176,11 +167,7 @@ class Dynamics(Quantities):
         """
         kernels = self._kernels
         context, _kept = (kernels.context, None) if held is None else kernels.holding(held)
-        jump: Array | None = kernels.impulse_response(context, q, impulses)
-        if jump is None:
-            rest = np.zeros(kernels.model.nv)
-            self.forward_dynamics(q, rest, rest)
-            raise too_large(kernels.model, {"q": q, "tau": impulses}) or ShapeError("results would overflow")
+        jump: Array = self._one(kernels, kernels.impulse_response, context, "tau", q, impulses)
         return jump
 
     # Inside
@@ -192,47 +179,47 @@ class Dynamics(Quantities):
         frozen._kernels = kernels
         return frozen
 
-    def _carrier(self, model: Model, link: str) -> tuple[int, Array]:
-        """Row that carries a link, and the link's pose in that row's frame."""
-        return model.carrier(link)
+    def _check_link(self, model: Model, link: str) -> None:
+        """Raise UnknownNameError unless there is such a link."""
+        model.check_link(link)
+
+    def _one(self, kernels: Kernels, kernel: Callable[..., Any], context: Any, what: str, *state: Array) -> Any:
+        """What a kernel without a method gives for one state: q, ``what``, …; errors as by :meth:`forward_dynamics`."""
+        found = kernel(context, *state)
+        if found is None:
+            rest = np.zeros(kernels.model.nv)
+            self.forward_dynamics(state[0], rest, rest)
+            raise too_large(kernels.model, {"q": state[0], what: state[1]}) or ShapeError("results would overflow")
+        return found
 
     def _wrench_torque(self, kernels: Kernels, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
         """:meth:`wrench_torque` by the kernels of one model."""
-        model = kernels.model
-        (flat,), q_batch = model.flat(q=q)
-        batch = q_batch
-        on_rows: dict[int, Array] = {}
+        model, J_of = kernels.model, CATALOGUE["jacobian"]
+        batch = model.flat(q=q)[1]
         if not isinstance(wrenches, Mapping):
             raise ShapeError(f"wrenches must map names of links to [n; f], {{link: six numbers}}; got {wrenches!r}")
+        tau = np.zeros((*batch, model.nv))
         for link, F in wrenches.items():
-            row, T = self._carrier(model, link)
+            self._check_link(model, link)
             F = model.numbers(f"the wrench on {link!r}", F)
             if F.ndim == 0 or F.shape[-1] != 6:
                 raise ShapeError(f"the wrench on {link!r} must be (…, 6) numbers [n; f]; got shape {F.shape}")
             if not np.isfinite(F).all():
                 raise ShapeError(f"the wrench on {link!r} is {F[~np.isfinite(F)][0]} in an entry; all must be finite")
             try:
-                batch = np.broadcast_shapes(batch, F.shape[:-1])
+                np.broadcast_shapes(tau.shape[:-1], F.shape[:-1])
             except ValueError:
                 raise ShapeError(
-                    f"the wrench on {link!r} has batch axes {F.shape[:-1]}, which cannot be broadcast with {batch}"
+                    f"the wrench on {link!r} has batch axes {F.shape[:-1]}, which cannot be broadcast with "
+                    f"{tau.shape[:-1]}"
                 ) from None
-            if row >= 0:
-                # Ad(T)⁻ᵀ changes the frame of the wrench from the link's to its row's.
-                on_rows[row] = on_rows.get(row, 0.0) + F @ screw.Ad(screw.inverse(T))
-        W = np.zeros((*batch, len(model.table) - 1, 6))
-        for row, F in on_rows.items():
-            W[..., row, :] = F
-        flat = np.require(
-            np.broadcast_to(flat.reshape(*q_batch, model.nq), (*batch, model.nq)), requirements=["C", "W"]
-        ).ravel()
-        tau = empty(math.prod(batch) * model.nv)
-        entry = INTERNAL["wrench_torque"]
-        kernels.fill(entry, kernels.context, math.prod(batch), [flat, W], [tau])
+            (J,) = Dynamics._results(self, kernels, J_of, link, "body", {"q": q}, None)
+            with np.errstate(over="ignore", invalid="ignore"):
+                tau = tau + (F[..., None, :] @ J)[..., 0, :]
         if not np.isfinite(tau).all():
             largest = max(float(np.abs(F).max()) for F in wrenches.values())
             raise ShapeError(f"a wrench is {largest:.3g} N m or N in an entry; results would overflow")
-        return tau.reshape(*batch, model.nv)
+        return tau
 
     def _evaluate(self, entry: Quantity, *values: Any, out: Any = None) -> Any:
         """Check all arguments of a quantity and compute its results, in ``out`` if that is given."""
@@ -244,7 +231,7 @@ class Dynamics(Quantities):
         require_resisted(entry, model)
         forces = None if wrenches is None else self._wrench_torque(kernels, state["q"], wrenches)
         if entry.places in ("one", "subtree"):
-            self._carrier(model, link)  # raises an error for an unknown link
+            self._check_link(model, link)
         share = share_of(model, entry.name, link) if entry.name in SHARES else None
         arrays, direct = out if out is None or len(entry.given) > 1 else (out,), None
         results: Sequence[Any]

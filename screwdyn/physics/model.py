@@ -366,20 +366,15 @@ class Model:
         at = self.placements[link]
         return at.place(self.index[at.coordinate], frame)
 
-    def carrier(self, link: object) -> tuple[int, Array]:
-        """Row that carries a link (−1: the base) and the link's pose in its frame; UnknownNameError without it."""
+    def check_link(self, link: object) -> None:
+        """Raise UnknownNameError unless there is such a link."""
         if not isinstance(link, str):
             raise UnknownNameError.of(link, self.placements)
-        at = self.placements.get(link)
-        if at is None:
+        if link not in self.placements:
             raise UnknownNameError(
                 f"this model, of revision {self.revision} of the tree, has no link {link!r}; use a new one for links "
                 f"attached later; {UnknownNameError.hint(link, self.placements)}"
             )
-        T = np.eye(4)
-        T[:3, :3] = expressions.floats(at.pose.R, f"the pose of {link!r}").reshape(3, 3)
-        T[:3, 3] = expressions.floats(at.pose.p, f"the pose of {link!r}")
-        return self.index[at.coordinate], T
 
     @staticmethod
     def numbers(what: str, value: ArrayLike) -> Array:

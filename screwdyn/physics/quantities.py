@@ -644,8 +644,6 @@ class Quantities(ABC):
 _BASIS = (("L", "L"), ("L", 2))
 _SLIP = Result("wrench", (6,), "N m s and N s"), Result("energies", (3,), "J")
 _INTERNAL = (
-    # Joint forces of wrenches on the rows, (…, nv, 6), each in its row's frame; used by ``wrench_torque`` of trees.
-    Quantity("wrench_torque", ("q", "wrenches"), whole_tree.wrench_torque, (_TAU,)),
     # The passes of every change of a moving tree; see ``changes.law``.
     Quantity("slip_momentum", ("q", "qd", "slip"), whole_tree.slip_momentum, (_TAU, *_SLIP), places="one"),
     Quantity(

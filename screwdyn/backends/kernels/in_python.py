@@ -71,7 +71,7 @@ def batch(name: str, context: Array, states: int, arrays: Sequence[Array]) -> in
     entry, subject = entry_of(name), _subject(name, context.tolist())
     names, outs = entry.arguments, arrays[len(entry.arguments) :]
     state = {x: a.reshape(states, -1, *STATE[x][1:]) for x, a in zip(names, arrays, strict=False)}
-    largest = np.max([np.abs(a).max(initial=0.0) for x, a in state.items() if x != "wrenches"])
+    largest = np.max([np.abs(a).max(initial=0.0) for a in state.values()])
     turned = charts.unit_quaternions(subject.chart.groups, arrays[0].ravel(), state["q"].shape[1], states)
     if not (largest < math.inf and turned):
         return WRONG_INPUT

@@ -24,7 +24,6 @@ KERNELS = (*_NAMES, *(COUPLED + name for name in _NAMES if name != "link_step"))
 STATE: dict[str, Sequence[Dimension]] = {
     "q": ("q",),
     **{rate: ("v",) for rate in ARGUMENTS[1:]},
-    "wrenches": ("n", 6),
     "slip": (1, 18),
     "onto": ("v", 2),
     "frame_above": (1, 18),
@@ -32,7 +31,7 @@ STATE: dict[str, Sequence[Dimension]] = {
 }
 # What dimensions stand for, over the freedoms and over the rows.
 Sizes = Mapping[str, str]
-_FREEDOMS: Sizes = {"v": "nv", "n": "n", "q": "nq", "L": "links", "k": "path", "p": "above"}
+_FREEDOMS: Sizes = {"v": "nv", "q": "nq", "L": "links", "k": "path", "p": "above"}
 _ROWS: Sizes = {**_FREEDOMS, "v": "n", "k": "steps"}
 # Arrays of the rows that follow from those of the freedoms.
 _OF_ROWS = {"q": "x", "qd": "w", "qdd": "a", "qd_ref": "w_ref", "qdd_ref": "a_ref"}
@@ -58,7 +57,7 @@ _CONTEXT = Context(*(f"context[{k}]" for k in range(len(Context._fields))))
 # The places in a context from which shapes are read.
 PLACES: dict[Dimension, int] = {
     d: Context._fields.index(field)
-    for d, field in {"v": "rows", "q": "positions", "L": "links", "k": "path", "p": "above", "n": "rows"}.items()
+    for d, field in {"v": "rows", "q": "positions", "L": "links", "k": "path", "p": "above"}.items()
 }
 
 
@@ -185,7 +184,7 @@ def write_kernel(to: Any, name: str) -> str:
         k.array("firsts", c.Firsts, [f"{freedoms} + 1"], "integer")
         fields = [x for x in arrays if x.startswith("work_")] + ["parents", "firsts"]
         k.record("work", fields, Workspace)
-    given = [(i, STATE[x]) for i, x in enumerate(entry.arguments) if x != "wrenches"]
+    given = [*enumerate(STATE[x] for x in entry.arguments)]
     results = [(len(entry.arguments) + i, r.shape) for i, r in enumerate(entry.given)]
     k.do(f"const bool small = {_all_bounded(given, 'SCREWDYN_LARGEST')};")
     k.do(f"if (!(small || ({_all_bounded(given, 'SCREWDYN_LARGEST_FINITE')})))", "    return WRONG_INPUT;")

@@ -246,14 +246,6 @@ def impact_of_coupled(
     return status
 
 
-def wrench_torque(table: Table, q: Table, wrenches: Table, work: Workspace, tau: Table) -> None:
-    """Σ Jᵀ F for a wrench [n; f] on each row, in the row's frame."""
-    rows.store_poses(table, q, work)
-    for i in range(table.shape[0] - 1):
-        store(work.wrenches, i, load(wrenches, i, Wrench))
-    inward_forces(table, work, tau)
-
-
 def gravity_vector(table: Table, q: Table, work: Workspace, tau: Table) -> None:
     """Joint forces that hold the robot at rest."""
     rows.store_poses(table, q, work)

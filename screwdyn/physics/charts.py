@@ -131,10 +131,19 @@ def add_drift_of_columns(terms: Table, v: Table, A: Table, rate: Table) -> None:
 
 
 def add_transposed_drift(terms: Table, v: Table, p: Table, rate: Table) -> None:
-    """rate += D(ν)ᵀ p for the momentum p of the rows."""
+    """rate += D(ν)ᵀ p for the momenta p of the rows."""
     for t in range(terms.shape[0]):
         m, k, l = int(terms[t, 0]), int(terms[t, 1]), int(terms[t, 2])
         rate[k] += terms[t, 3] * v[l] * p[m]
+
+
+def add_transposed_drift_of_rows(terms: Table, v: Table, P: Table, rate: Table) -> None:
+    """rate += D(ν)ᵀ P for a matrix P with a row for each row of the table."""
+    for t in range(terms.shape[0]):
+        m, k, l = int(terms[t, 0]), int(terms[t, 1]), int(terms[t, 2])
+        c = terms[t, 3] * v[l]
+        for i in range(P.shape[1]):
+            rate[k, i] += c * P[m, i]
 
 
 def orientation(turns: int, q: Table, at: int) -> Matrix:

@@ -87,6 +87,11 @@ class Result:
     symmetric: bool = False
 
     @property
+    def drifted(self) -> Callable[[Any, Any, Any, Any], None]:
+        """The function that adds D(ν)ᵀ times the momenta that it comes from."""
+        return charts.add_transposed_drift if len(self.shape) == 1 else charts.add_transposed_drift_of_rows
+
+    @property
     def contraction(self) -> Callable[[Any, Any, Any], None] | None:
         """How the result over the rows of a table with couplings is contracted; None if it has no axis of freedoms."""
         if self.shape[-1:] not in (("v",), ("k",)):
@@ -371,6 +376,20 @@ class Quantities(ABC):
         """Regressor Y of a link in :meth:`joint_momentum`, (…, nv, 10): Y π is what a body with parameters π adds.
 
         Parameters as for :meth:`reference_regressor`.
+        """
+
+    @quantity(
+        links.momentum_rate_regressor,
+        replace(_Y, name="Y_p", hidden=True),
+        replace(_Y, momentum="Y_p"),
+        scratch=((6, "v"),),
+        see="§4",
+    )
+    def momentum_rate_regressor(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Regressor of a link in Cᵀ q̇ − g, (…, nv, 10): Y π is what a body adds to the rate of M q̇, besides torques.
+
+        With it and :meth:`momentum_regressor` a body is estimated without accelerations. Parameters as for
+        :meth:`reference_regressor`.
         """
 
     @quantity(whole_tree.inverse_dynamics, _TAU, base_parameters=True, wrenches="result")

@@ -46,12 +46,15 @@ def test_regressors_of_all_links_give_the_whole(seed, n):
     tree, q, qd, qd_ref, qdd_ref = with_armature(np.random.default_rng(seed), n)
     M = tree.mass_matrix(q)
     geared = 0.7 * (np.array(tree.coordinates) == "geared")
-    force, momentum = geared * qdd_ref, geared * qd
+    force, momentum, rate = geared * qdd_ref, geared * qd, np.zeros(tree.nv)
     for link in tree.links[1:]:
         force = force + tree.reference_regressor(link, q, qd, qd_ref, qdd_ref) @ parameters(tree, link)
+        rate = rate + tree.momentum_rate_regressor(link, q, qd) @ parameters(tree, link)
         momentum = momentum + tree.momentum_regressor(link, q, qd) @ parameters(tree, link)
     found = tree.reference_dynamics(q, qd, qd_ref, qdd_ref)
     size = norm(M) * (1 + norm(qd)) * (norm(qd_ref) + norm(qdd_ref)) + norm(tree.gravity_vector(q))
     close(force, found, size, 1e-11)
     close(momentum, tree.joint_momentum(q, qd), norm(M) * norm(qd), 1e-11)
+    expected = tree.transposed_velocity_product(q, qd) - tree.gravity_vector(q)
+    close(rate, expected, norm(M) * norm(qd) ** 2 + norm(tree.gravity_vector(q)), 1e-11)
     assert not tree.reference_regressor("base", q, qd, qd_ref, qdd_ref).any()

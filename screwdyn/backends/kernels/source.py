@@ -246,7 +246,7 @@ def _uncoupled(k: _Kernel) -> None:
         if result.acceleration:
             k.compute(charts.subtract_drift, "terms", "qd", f"out_{result.name}")
         if result.momentum:
-            k.compute(charts.add_transposed_drift, "terms", "qd", f"out_{result.momentum}", f"out_{result.name}")
+            k.compute(result.drifted, "terms", "qd", f"out_{result.momentum}", f"out_{result.name}")
 
 
 def _coupled(k: _Kernel) -> None:

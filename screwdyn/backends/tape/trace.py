@@ -226,7 +226,7 @@ def computed(entry: Quantity, subject: Subject, state: Callable[[str], Scalars])
         if result.acceleration:
             charting.subtract_drift(chart.terms, given["qd"], results[result.name])
         if result.momentum:
-            charting.add_transposed_drift(chart.terms, given["qd"], results[result.momentum], results[result.name])
+            result.drifted(chart.terms, given["qd"], results[result.momentum], results[result.name])
     found = ((result, subject.contracted(result, results[result.name])) for result in entry.given)
     return [x.reshape(tuple(map(subject.size, result.shape))) for result, x in found]
 

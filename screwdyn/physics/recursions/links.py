@@ -266,19 +266,46 @@ def reference_regressor(
         write_along_path(J, link, steps.reference_wrench(steps.unit_inertia(k), motion), k, work, Y)
 
 
+def twist_along_path(J: Table, qd: Table, link: Place, work: Workspace) -> Twist:
+    """The twist of a link from the columns of its path."""
+    V, i = AT_REST, link.row
+    while i >= 0:
+        V = add(V, scale(qd[i], load_column(J, i)))
+        i = work.parents[i]
+    return V
+
+
 def momentum_regressor(
     table: Table, q: Table, qd: Table, places: Table, scratch: Scratch, work: Workspace, Y: Table
 ) -> None:
     """The momenta along the freedoms of a link with each of ten parameters 1 and the others 0."""
     (J,), link = scratch, load(places, 0, Place)
     columns_in_link(table, q, link, work, J)
-    V, i = AT_REST, link.row
-    while i >= 0:
-        V = add(V, scale(qd[i], load_column(J, i)))
-        i = work.parents[i]
+    V = twist_along_path(J, qd, link, work)
     clear(Y)
     for k in range(Y.shape[1]):
         write_along_path(J, link, steps.momentum(steps.unit_inertia(k), V), k, work, Y)
+
+
+def momentum_rate_regressor(
+    table: Table, q: Table, qd: Table, places: Table, scratch: Scratch, work: Workspace, momenta: Table, Y: Table
+) -> None:
+    """The same momenta, and their rates besides those by torques: momenta along the rates of screws, and weights."""
+    (J,), link = scratch, load(places, 0, Place)
+    T = columns_in_link(table, q, link, work, J)
+    V = twist_along_path(J, qd, link, work)
+    up = rotate_back(T.R, scale(-1.0, rows.gravity_of(table)))
+    clear(momenta)
+    clear(Y)
+    for k in range(Y.shape[1]):
+        body = steps.unit_inertia(k)
+        F, held, X, i = steps.momentum(body, V), steps.weight(body, up), V, link.row
+        write_along_path(J, link, F, k, work, momenta)
+        while i >= 0:
+            column = load_column(J, i)
+            Y[i, k] = steps.power(steps.bracket(X, column), F) - steps.power(column, held)
+            X = add(X, scale(-qd[i], column))
+            i = work.parents[i]
 
 
 def write_along_path(J: Table, link: Place, F: Wrench, k: int, work: Workspace, Y: Table) -> None:

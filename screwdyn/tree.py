@@ -351,7 +351,13 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
     # To look at
 
     def show(
-        self, q: ArrayLike | Mapping[str, ArrayLike] | None = None, *, show: Sequence[str] = (), browser: bool = True
+        self,
+        q: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        *,
+        show: Sequence[str] = (),
+        hide: Sequence[str] = (),
+        camera: ArrayLike | None = None,
+        browser: bool = True,
     ) -> Viewer:
         """Open a window on the present tree in the browser, with sliders for its joints (docs/viewing.md).
 
@@ -363,7 +369,13 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
         q : (nq,) array or mapping from position to number, optional
             Positions, rad and m; those that a mapping omits are neutral, as all are by default.
         show : sequence of str
-            ``"com"`` shows the centre of mass.
+            Any of ``"com"``, the centre of mass; ``"joints"``, the axes of links with shapes too; ``"collision"``, the
+            shapes for contacts instead of the visual ones.
+        hide : sequence of str
+            Links, and any of ``"grid"``, ``"joints"`` and ``"text"``.
+        camera : (3,) or (2, 3) array, optional
+            The direction from the robot to the camera, which is as far away as it has to be to see all of it; or the
+            position of the camera and the point that it looks at, m in the base frame. By default from above one side.
         browser : bool
             Print the address and open the page; False only serves it.
 
@@ -376,14 +388,16 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
         Raises
         ------
         ScrewdynError
-            If the extra ``view`` is not installed, or ``show`` has another name.
+            If the extra ``view`` is not installed, ``show`` has another name, or ``camera`` cannot be one.
         ShapeError, UnknownNameError, UnboundSymbolError
-            For the positions, as for :class:`State`, and if numbers of the tree contain symbols.
+            For the positions, as for :class:`State`, if ``hide`` has another name, and if numbers of the tree contain
+            symbols.
         """
+        from screwdyn.views.scene import View
         from screwdyn.views.web import Viewer, open_page
 
         state = State(self, q)
-        viewer = Viewer(state.tree, state.q, show)
+        viewer = Viewer(state.tree, state.q, View(show, hide, camera))
         if browser:
             open_page(viewer)
         return viewer
@@ -394,14 +408,19 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
         q: ArrayLike | Mapping[str, ArrayLike] | None = None,
         *,
         show: Sequence[str] = (),
+        hide: Sequence[str] = (),
+        camera: ArrayLike | None = None,
+        size: Sequence[int] = (640, 480),
     ) -> Animation:
         """Write a picture of the tree: a page for a browser, ``.html``, which needs no network, or ``.png``.
 
         Parameters
         ----------
         path : str or Path
-        q, show
+        q, show, hide, camera
             As for :meth:`show`.
+        size : (2,) of int
+            Width and height of a PNG, pixels.
 
         Returns
         -------
@@ -411,17 +430,19 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
         Raises
         ------
         ScrewdynError
-            If the suffix is not that of a format, the file cannot be written, or what the format needs is not
-            installed: the extra ``view`` for HTML and for meshes, the extra ``plot`` for PNG.
+            As for :meth:`show`, if the suffix is not that of a format, ``size`` cannot be one, the file cannot be
+            written, or what the format needs is not installed: the extra ``view`` for HTML and for meshes, the extra
+            ``plot`` for PNG.
         ShapeError, UnknownNameError, UnboundSymbolError
             As for :meth:`show`.
         """
         from screwdyn.views import checked_path
         from screwdyn.views.film import write_film
-        from screwdyn.views.scene import still
+        from screwdyn.views.scene import View, still
 
+        view = View(show, hide, camera, size)
         out, state = checked_path(path, (".html", ".png")), State(self, q)
-        return write_film(still(state.tree, state.q, show), out)
+        return write_film(still(state.tree, state.q, view), out)
 
     # Inside
 

@@ -17,7 +17,7 @@ from screwdyn.mechanism.joint import free
 from screwdyn.physics.state import State
 from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion
 from screwdyn.simulation.integrators import Integrator
-from screwdyn.views.scene import Mark, Scene, Stage, at_rest, joint_point, stage_scene
+from screwdyn.views.scene import Mark, Scene, Stage, View, at_rest, joint_point, stage_scene
 
 # Of a film; more are an error in fps, and would fill the memory.
 _MOST_FRAMES = 100_000
@@ -25,11 +25,7 @@ _INTEGRATOR = Integrator("DOP853", rtol=1e-9, atol=1e-10)
 
 
 def run_scene(
-    motions: Sequence[TreeMotion],
-    events: Sequence[Happened],
-    rate: float,
-    show: Sequence[str] = (),
-    wrenches: Sequence[str] = (),
+    motions: Sequence[TreeMotion], events: Sequence[Happened], rate: float, view: View | None = None
 ) -> Scene:
     """The scene of a run in frames per second, which may be too many; all else as for :func:`stage_scene`."""
     begin, end = motions[0].t[0], motions[-1].t[-1]
@@ -40,7 +36,7 @@ def run_scene(
             f"{_MOST_FRAMES}; choose a smaller fps"
         )
     parts, marks = _stages(motions, events)
-    return stage_scene(parts, np.minimum(begin + np.arange(frames) / rate, end), marks, show, wrenches)
+    return stage_scene(parts, np.minimum(begin + np.arange(frames) / rate, end), marks, view)
 
 
 def _stages(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> tuple[list[Stage], list[Mark]]:

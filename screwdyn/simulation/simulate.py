@@ -190,6 +190,9 @@ class Run(Recording):
         *,
         fps: float = 30.0,
         show: Sequence[str] = (),
+        hide: Sequence[str] = (),
+        camera: ArrayLike | None = None,
+        size: Sequence[int] = (640, 480),
         wrenches: Sequence[str] = (),
         progress: bool = False,
     ) -> Animation:
@@ -209,7 +212,12 @@ class Run(Recording):
             hundredths of a second.
         show : sequence of str
             Any of ``"com"``, the centre of mass, and ``"momentum"``, arrows of the linear and the angular momentum
-            about it, of the robot with its payloads.
+            about it, of the robot with its payloads; ``"joints"`` and ``"collision"`` as for
+            :meth:`KinematicTree.show`.
+        hide, camera
+            As for :meth:`KinematicTree.show`. The texts are the time, the events and the names of arrows and loops.
+        size : (2,) of int
+            Width and height of a GIF or MP4, pixels.
         wrenches : sequence of str
             Links, at whose origins arrows show the force and the moment of :meth:`wrench`.
         progress : bool
@@ -224,18 +232,21 @@ class Run(Recording):
         ------
         ScrewdynError
             If the suffix is not that of a format, the file cannot be written, ``fps`` is not a number > 0 or makes more
-            than 100 000 frames, ``show`` has another name, or what the format needs is not installed: the extra
-            ``view`` for HTML and for meshes, the extra ``plot`` for GIF and MP4, and ffmpeg for MP4.
+            than 100 000 frames, ``show`` has another name, ``camera`` or ``size`` cannot be one, or what the format
+            needs is not installed: the extra ``view`` for HTML and for meshes, the extra ``plot`` for GIF and MP4, and
+            ffmpeg for MP4.
         UnknownNameError
-            If ``wrenches`` names no link that the tree ever had.
+            If ``hide`` or ``wrenches`` names no link that the tree ever had.
         """
         from screwdyn.simulation.film import run_scene
         from screwdyn.views.film import film_path, film_rate, write_film
+        from screwdyn.views.scene import View
 
+        view = View(show, hide, camera, size, wrenches)
         out, rate = film_path(path), float(fps) if isinstance(fps, Real) else math.nan
         if not 0 < rate < math.inf:
             raise ScrewdynError(f"fps must be a number of frames per second > 0; got {fps!r}")
-        return write_film(run_scene(self.motions, self.events, film_rate(out, rate), show, wrenches), out, progress)
+        return write_film(run_scene(self.motions, self.events, film_rate(out, rate), view), out, progress)
 
     # Several runs
 

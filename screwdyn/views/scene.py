@@ -16,12 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError, file_errors
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment, Loop
-from screwdyn.mechanism.shape import Shape
+from screwdyn.mechanism.shape import Shape, Use
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.joint_forces import subtree_wrench
 from screwdyn.physics.model import Robot
@@ -29,6 +30,8 @@ from screwdyn.screws.screw import axis, frame_along, pitch, pose, pose_of
 
 # Red, green, blue and opacity, 0 to 1.
 Color = tuple[float, ...]
+# Cosine of the angle between the triangles beside an edge, from which on the edge is sharp.
+_SHARP = float(np.cos(np.radians(40)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,6 @@ class Solid:
     vertices: Array  # (v, 3), m
     faces: Array  # (f, 3) of int, the vertices of each triangle
     color: Color
-    smooth: bool = False  # whether the shading hides the edges between triangles
 
     def placed(self, T: Array) -> Solid:
         """The solid moved by a pose (4, 4)."""
@@ -48,10 +50,38 @@ class Solid:
         """Whether both look the same."""
         return (
             self.color == other.color
-            and self.smooth == other.smooth
             and np.array_equal(self.vertices, other.vertices)
             and np.array_equal(self.faces, other.faces)
         )
+
+
+def creased(vertices: Array, faces: Array) -> tuple[Array, Array]:
+    """Vertices and faces of a surface, with a vertex of its own for each side of a sharp edge; triangles without area
+    are left out.
+
+    Where a shading is the mean over the triangles about a vertex, edges are sharp and all else is smooth.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    vertices, same = np.unique(vertices, axis=0, return_inverse=True)
+    faces = same.reshape(-1)[faces]
+    across = np.cross(vertices[faces[:, 1]] - vertices[faces[:, 0]], vertices[faces[:, 2]] - vertices[faces[:, 0]])
+    area = np.linalg.norm(across, axis=1)
+    faces, normals = faces[area > 0], across[area > 0] / area[area > 0, None]
+    # Each side of a triangle by its corners, which count through all triangles, and the side in the other direction.
+    corners = np.arange(faces.size).reshape(-1, 3)
+    start, end = corners.ravel(), np.roll(corners, -1, axis=1).ravel()
+    a, b = faces.ravel()[start], faces.ravel()[end]
+    order = np.lexsort((a < b, np.maximum(a, b), np.minimum(a, b)))
+    one, other = order[:-1], order[1:]
+    smooth = (a[one] == b[other]) & (b[one] == a[other])
+    smooth &= np.einsum("ij,ij->i", normals[one // 3], normals[other // 3]) > _SHARP
+    one, other = one[smooth], other[smooth]
+    pairs = np.concatenate([start[one], end[one]]), np.concatenate([end[other], start[other]])
+    _, group = connected_components(coo_array((np.ones(2 * len(one)), pairs), shape=(faces.size, faces.size)))
+    _, first = np.unique(group, return_index=True)
+    return vertices[faces.ravel()[first]], group.reshape(-1, 3)
 
 
 def box(size: ArrayLike, color: Color) -> Solid:
@@ -73,7 +103,7 @@ def capsule(radius: float, length: float, color: Color, sides: int = 16) -> Soli
     polar = np.concatenate([polar, np.pi - polar[::-1]])
     heights = np.repeat([-length / 2, length / 2], sides // 4 + 1) - radius * np.cos(polar)
     points = heights[:, None] * np.array([0.0, 0.0, 1.0])
-    return replace(tube(points, radius * np.sin(polar), color, sides), smooth=True)
+    return tube(points, radius * np.sin(polar), color, sides)
 
 
 def tube(points: ArrayLike, radius: ArrayLike, color: Color, sides: int = 12) -> Solid:
@@ -122,20 +152,19 @@ def helix(axis: Array, point: Array, pitch: float, length: float, radius: float,
     return tube(point + curve @ frame.T, wire, color, sides=6)
 
 
-def _read_mesh(path: str) -> list[tuple[Array, Array, Color | None, bool]]:
-    """Vertices, faces, own colour and smoothness of each part of a file; ScrewdynError if it cannot be read."""
+def _read_mesh(path: str) -> list[tuple[Array, Array, Color | None]]:
+    """Vertices, faces and own colour of each part of a file; ScrewdynError if it cannot be read."""
     with file_errors(f"read the mesh {path!r}"):
         return _read_version(path, os.stat(path).st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=64)
-def _read_version(path: str, changed: int) -> list[tuple[Array, Array, Color | None, bool]]:
+def _read_version(path: str, changed: int) -> list[tuple[Array, Array, Color | None]]:
     try:
         import trimesh
     except ImportError as missing:
         raise ScrewdynError(f"reading meshes needs trimesh ({missing}): pip install 'screwdyn[view]'") from missing
     try:
-        # Vertices stay apart where the file has them apart, so that sharp edges stay sharp.
         parts = trimesh.load_scene(path, process=False).dump()
     except OSError:
         raise
@@ -149,18 +178,15 @@ def _read_version(path: str, changed: int) -> list[tuple[Array, Array, Color | N
     return [_surface(mesh) for mesh in meshes]
 
 
-def _surface(mesh: Any) -> tuple[Array, Array, Color | None, bool]:
+def _surface(mesh: Any) -> tuple[Array, Array, Color | None]:
     """What is drawn of a part: in the main colour of its material or of its faces, without textures."""
-    vertices, faces = np.asarray(mesh.vertices, dtype=float), np.asarray(mesh.faces, dtype=int)
-    smooth = len(vertices) < 3 * len(faces)
-    if not smooth:  # each triangle has its own vertices, as in STL
-        vertices, merged = np.unique(vertices, axis=0, return_inverse=True)
-        faces = merged.reshape(-1)[faces]
+    vertices, merged = np.unique(np.asarray(mesh.vertices, dtype=float), axis=0, return_inverse=True)
+    faces = merged.reshape(-1)[mesh.faces]
     visual = mesh.visual
     if not getattr(visual, "defined", False):
-        return vertices, faces, None, smooth
+        return vertices, faces, None
     found = visual.material.main_color if visual.kind == "texture" else visual.main_color
-    return vertices, faces, tuple(float(x) / 255 for x in found), smooth
+    return vertices, faces, tuple(float(x) / 255 for x in found)
 
 
 def shape_solids(shape: Shape, color: Color) -> Iterator[Solid]:
@@ -169,9 +195,9 @@ def shape_solids(shape: Shape, color: Color) -> Iterator[Solid]:
     ScrewdynError if the file of a mesh cannot be read, or trimesh is missing.
     """
     if shape.kind == "mesh":
-        for vertices, faces, its, smooth in _read_mesh(str(shape.path)):
+        for vertices, faces, its in _read_mesh(str(shape.path)):
             painted = shape.color or its or color
-            yield Solid(vertices * np.array(shape.size), faces, painted, smooth).placed(shape.pose)
+            yield Solid(vertices * np.array(shape.size), faces, painted).placed(shape.pose)
         return
     color = shape.color or color
     radius, length = shape.size[0], shape.size[-1]
@@ -209,9 +235,9 @@ def grown_body(topology: Topology, link: str, size: float, color: Color) -> Iter
     """The body of a link without shapes: the equivalent box of its inertia, and rods between its joints.
 
     A rod leads from the link's own joint to that of each child and to each loop; if there are none, to its centre of
-    mass. A point mass is a ball. A box below 100 kg/m³, as of moments that are far too large for the mass, is drawn
-    with the same proportions, but not longer than twice the distance of these points. Rods are as thick as suits a
-    robot of this size, m.
+    mass; none from a base without mass. A point mass is a ball. A box below 100 kg/m³, as of moments that are far too
+    large for the mass, is drawn with the same proportions, but not longer than twice the distance of these points. Rods
+    are as thick as suits a robot of this size, m.
     """
     at = topology.attachments[link]
     inertia, start = at.link.inertia, joint_point(at.joint)
@@ -228,24 +254,31 @@ def grown_body(topology: Topology, link: str, size: float, color: Color) -> Iter
         else:
             yield ball((3 * inertia.mass / (4 * np.pi * _POINT_DENSITY)) ** (1 / 3), inertia.com, color)
         ends = ends or [inertia.com]
+    elif at.parent is None:
+        return
     dark = (*(0.6 * x for x in color[:3]), color[3])
     for end in ends:
         if np.linalg.norm(end - start) > _ROD * size:
             yield tube([start, end], _ROD * size, dark)
 
 
-def joint_solids(topology: Topology, link: str, size: float) -> Iterator[Solid]:
+def joint_solids(topology: Topology, link: str, size: float, every: bool = True) -> Iterator[Solid]:
     """The axes of joints that stay fixed in a link, in its frame: of its own joint, and of its children's.
 
     A line along the axis has a pin for a rotation, a bar for a translation, and a helix with the pitch of a screw. A
     spherical joint is a ball; free joints are not drawn. Passive joints have another colour. Of a joint with several
-    axes, the first stays fixed in the parent and the last in the child; those between are not drawn.
+    axes, the first stays fixed in the parent and the last in the child; those between are not drawn. Unless every joint
+    is drawn, active joints of links with visual shapes are not: their pins would stick out.
     """
+
+    def drawn(at: Attachment) -> bool:
+        return every or at.joint.passive or all(shape.use != "visual" for shape in at.link.shapes)
+
     at = topology.attachments[link]
-    if at.parent is not None:
+    if at.parent is not None and drawn(at):
         yield from _glyph(at.joint, at.joint.screws.T[-1:], np.eye(4), size)
     for child in _children(topology, link):
-        if child.joint.chart is None and child.joint.nv > 1:
+        if child.joint.chart is None and child.joint.nv > 1 and drawn(child):
             yield from _glyph(child.joint, child.joint.screws.T[:1], child.home, size)
 
 
@@ -329,12 +362,13 @@ class Arrow:
 class Camera:
     """A point of view: where it is and looks, and the unit vector opposite to gravity, (3,) in the base frame, m."""
 
-    # Vertical, degrees.
+    # Of the shorter side of a picture, degrees.
     FIELD_OF_VIEW: ClassVar[float] = 40.0
 
     position: Array
     target: Array
     up: Array
+    size: tuple[int, int] = (640, 480)  # width and height of a picture in pixels; a browser has its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,6 +380,7 @@ class Scene:
     arrows: tuple[Arrow, ...]
     camera: Camera
     size: float  # of the robot, m
+    hidden: frozenset[str] = frozenset()  # what is not drawn, such as "grid" and "text"
 
     @property
     def grid(self) -> tuple[float, int]:
@@ -372,8 +407,10 @@ class Scene:
                         yield from ((node.poses[frame], solid) for solid in part.solids)
 
 
-# What show= of an animation may name.
-_SHOWN = ("com", "momentum")
+# What show= may name, and what hide= besides links.
+_SHOWN, _HIDDEN = ("collision", "com", "joints", "momentum"), ("grid", "joints", "text")
+# Of a picture, in pixels.
+_SMALLEST, _LARGEST = 16, 8192
 _ROBOT: tuple[Color, ...] = ((0.42, 0.55, 0.70, 1.0), (0.60, 0.68, 0.76, 1.0))
 _PAYLOAD, _WAITING = (0.93, 0.60, 0.10, 1.0), (0.93, 0.60, 0.10, 0.45)
 _COM, _LINEAR, _ANGULAR = (0.85, 0.10, 0.10, 1.0), (0.00, 0.55, 0.35, 1.0), (0.50, 0.20, 0.70, 1.0)
@@ -421,9 +458,44 @@ class Stage:
         return self.names.get(link, link)
 
 
-def still(tree: Robot, q: Array, show: Sequence[str] = ()) -> Scene:
-    """The scene of a tree at rest at positions q (nq,), rad and m; ``show`` as for :func:`stage_scene`."""
-    return stage_scene([Stage(tree, 0.0, 0.0, at_rest(tree, q), tree.links)], np.zeros(1), (), show)
+class View:
+    """What is drawn, from where and how large: the arguments of :meth:`KinematicTree.draw` and :meth:`Run.animate`.
+
+    ScrewdynError for what cannot be drawn; links are checked when the scene is made.
+    """
+
+    def __init__(
+        self,
+        show: Sequence[str] = (),
+        hide: Sequence[str] = (),
+        camera: ArrayLike | None = None,
+        size: Sequence[int] = (640, 480),
+        wrenches: Sequence[str] = (),
+    ) -> None:
+        self.show, self.hide, self.wrenches = (
+            (names,) if isinstance(names, str) else tuple(names) for names in (show, hide, wrenches)
+        )
+        for name in {*self.show}.difference(_SHOWN):
+            raise ScrewdynError(f"show may name {', '.join(map(repr, _SHOWN))}; got {name!r}")
+        pixels = np.asarray(size)
+        if pixels.shape != (2,) or pixels.dtype.kind != "i" or not ((pixels >= _SMALLEST) & (pixels <= _LARGEST)).all():
+            raise ScrewdynError(
+                f"size is (width, height) in pixels, whole numbers from {_SMALLEST} to {_LARGEST}; got {size!r}"
+            )
+        self.size = int(pixels[0]), int(pixels[1])
+        self.eye = None if camera is None else expressions.read_or_nan(camera)
+        if self.eye is not None:
+            apart = -np.diff(self.eye, axis=0)[0] if self.eye.shape == (2, 3) else self.eye
+            if apart.shape != (3,) or not np.isfinite(self.eye).all() or not apart.any():
+                raise ScrewdynError(
+                    "camera is the direction (3,) from the robot to the camera, or (2, 3), the position of the camera "
+                    f"and the point that it looks at, m; got {camera!r}"
+                )
+
+
+def still(tree: Robot, q: Array, view: View | None = None) -> Scene:
+    """The scene of a tree at rest at positions q (nq,), rad and m; the view as for :func:`stage_scene`."""
+    return stage_scene([Stage(tree, 0.0, 0.0, at_rest(tree, q), tree.links)], np.zeros(1), (), view)
 
 
 def at_rest(tree: Robot, q: Array) -> Callable[[Array], tuple[Array, Array, Array]]:
@@ -451,59 +523,54 @@ class _Act:
         return np.stack(found, axis=1) if found else np.zeros((len(self.q), 0, 3))
 
 
-def stage_scene(
-    stages: Sequence[Stage],
-    times: Array,
-    marks: Sequence[Mark] = (),
-    show: Sequence[str] = (),
-    wrenches: Sequence[str] = (),
-) -> Scene:
+def stage_scene(stages: Sequence[Stage], times: Array, marks: Sequence[Mark] = (), view: View | None = None) -> Scene:
     """The scene of some stages, of which the first is of the robot, at rising times (frames,), s.
 
-    ``show`` may name "com", the centre of mass, and "momentum", linear and angular about it; ``wrenches`` names links,
-    for the wrenches that their joints exert on them. ScrewdynError for another name, UnknownNameError for no link.
+    UnknownNameError if the view names links that no stage has.
     """
-    known = (show,) if isinstance(show, str) else tuple(show)
-    for name in known:
-        if name not in _SHOWN:
-            raise ScrewdynError(f"show may name {', '.join(map(repr, _SHOWN))}; got {name!r}")
+    view = view or View()
     acts = []
     for stage in stages:
         frames = (times >= stage.begin) & ((times < stage.end) | (stage.end >= times[-1]))
         if frames.any():
             acts.append(_Act(stage, frames, times[frames]))
     size = _size(acts)
-    nodes = _nodes(acts, size, min(size, _JOINTS_APART * _apart(acts, size)))
-    camera = _camera(acts, nodes, size, stages[0].tree.gravity)
+    known = dict.fromkeys(x for act in acts for link in act.stage.tree.links for x in (link, act.stage.node(link)))
+    for name in view.hide:
+        UnknownNameError.check(name, [*known, *_HIDDEN])
+    nodes = _nodes(acts, size, min(size, _JOINTS_APART * _apart(acts, size)), view)
+    camera = _camera(acts, nodes, size, stages[0].tree.gravity, view)
     robots = [act for act in acts if not act.stage.waiting and act.stage.tree.base in act.stage.links]
     arrows: list[Arrow] = []
-    if "com" in known:
+    if "com" in view.show:
         nodes.append(_com(robots, times, size))
-    if "momentum" in known:
+    if "momentum" in view.show:
         names = ("linear momentum", "N s", _LINEAR), ("angular momentum", "N m s", _ANGULAR)
         arrows += _arrows(robots, times, size, _momentum, *names)
     links = dict.fromkeys(name for act in robots for name in act.stage.tree.links)
-    for link in (wrenches,) if isinstance(wrenches, str) else wrenches:
+    for link in view.wrenches:
         UnknownNameError.check(link, links)
         names = (f"force on {link}", "N", _FORCE), (f"moment on {link}", "N m", _MOMENT)
         having = [act for act in robots if link in act.stage.tree.links]
         arrows += _arrows(having, times, size, functools.partial(_wrench, link=link), *names)
     nodes += _flashes(marks, nodes, times, size)
-    return Scene(times, tuple(nodes), tuple(arrows), camera, size)
+    return Scene(times, tuple(nodes), tuple(arrows), camera, size, frozenset(view.hide))
 
 
-def _nodes(acts: Sequence[_Act], robot: float, size: float) -> list[SceneNode]:
+def _nodes(acts: Sequence[_Act], robot: float, size: float, view: View) -> list[SceneNode]:
     """A node for each link and each loop of any act, with parts that differ between acts; sizes as for a body."""
     nodes: dict[tuple[str, str], SceneNode] = {}
+    use: Use = "collision" if "collision" in view.show else "visual"
     for act in acts:
         stage, topology = act.stage, act.stage.tree.topology
         for i, link in enumerate(stage.tree.links):
-            if link in stage.links:
+            if link in stage.links and not {link, stage.node(link)}.intersection(view.hide):
                 node = _moved(nodes, stage.node(link), "links", act, i)
                 color = _PAYLOAD if link in stage.payloads else _ROBOT[i % 2]
-                _show(node, "body", _body(topology, link, robot, size, _WAITING if stage.waiting else color), act)
-                _show(node, "joint", () if stage.waiting else (*joint_solids(topology, link, size),), act)
-        for loop in () if stage.waiting else topology.loops.values():
+                _show(node, "body", _body(topology, link, use, robot, size, _WAITING if stage.waiting else color), act)
+                if not stage.waiting and "joints" not in view.hide:
+                    _show(node, "joint", (*joint_solids(topology, link, size, "joints" in view.show),), act)
+        for loop in () if stage.waiting or "joints" in view.hide else topology.loops.values():
             if loop.link in stage.links and loop.to in stage.links:
                 node = _moved(nodes, loop.name, LOOPS, act, stage.tree.links.index(loop.link))
                 _show(node, "joint", tuple(loop_solids(loop, size)), act)
@@ -517,9 +584,9 @@ def _moved(nodes: dict[tuple[str, str], SceneNode], name: str, group: str, act: 
     return node
 
 
-def _body(topology: Topology, link: str, robot: float, size: float, color: Color) -> tuple[Solid, ...]:
-    """The visual shapes of a link; a grown body if it has none, or, with a warning, if they cannot be drawn."""
-    shapes = [shape for shape in topology.attachments[link].link.shapes if shape.use == "visual"]
+def _body(topology: Topology, link: str, use: Use, robot: float, size: float, color: Color) -> tuple[Solid, ...]:
+    """The shapes of a link for a use; a grown body if it has none, or, with a warning, if they cannot be drawn."""
+    shapes = [shape for shape in topology.attachments[link].link.shapes if shape.use == use]
     try:
         drawn = [solid for shape in shapes for solid in _near(shape, color, robot)]
     except ScrewdynError as error:
@@ -647,32 +714,44 @@ def _apart(acts: Sequence[_Act], size: float) -> float:
     return float(np.median([distance for distance in found if distance > 0.01 * size] or [size]))
 
 
-def _camera(acts: Sequence[_Act], nodes: Sequence[SceneNode], size: float, gravity: Array) -> Camera:
+def _camera(acts: Sequence[_Act], nodes: Sequence[SceneNode], size: float, gravity: Array, view: View) -> Camera:
     """A view of all frames: across the plane if the points stay in an upright plane, else from above one side."""
-    corners = np.concatenate([np.zeros((1, 3)), *(_corners(act, nodes) for act in acts)])
-    low, high = corners.min(axis=0), corners.max(axis=0)
-    target, radius = (low + high) / 2, 0.5 * float(np.linalg.norm(high - low)) + 0.05 * size
     weight = float(np.linalg.norm(gravity))
     up = -gravity / weight if weight else np.array([0.0, 0.0, 1.0])
     ahead = np.array([1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     ahead = ahead - up * (up @ ahead)
     ahead /= np.linalg.norm(ahead)
-    direction = 0.75 * ahead - 0.65 * np.cross(up, ahead) + 0.45 * up
+    aside = np.cross(up, ahead)
+    direction = 0.75 * ahead - 0.65 * aside + 0.45 * up
     cloud = np.concatenate([np.zeros((1, 3)), *(act.points().reshape(-1, 3) for act in acts)])
     _, spread, axes = np.linalg.svd(cloud - cloud.mean(axis=0), full_matrices=False)
-    if len(spread) == 3 and spread[2] < 0.1 * spread[1] and abs(axes[2] @ up) < 0.1:
+    if view.eye is not None:
+        direction = view.eye if view.eye.ndim == 1 else view.eye[0] - view.eye[1]
+    elif len(spread) == 3 and spread[2] < 0.1 * spread[1] and abs(axes[2] @ up) < 0.1:
         across = axes[2] * (1.0 if axes[2] @ np.array([0.3, -1.0, 0.2]) > 0 else -1.0)
         direction = across + 0.15 * up + 0.25 * np.cross(up, across)
-    distance = 0.8 * radius / np.sin(np.radians(Camera.FIELD_OF_VIEW / 2))
-    return Camera(target + distance * direction / np.linalg.norm(direction), target, up)
+    back = direction / np.linalg.norm(direction)
+    if np.linalg.norm(np.cross(up, back)) < 1e-3:  # from above or below: "up" in the picture is to the side
+        back = back - 1e-3 * aside
+    if view.eye is not None and view.eye.ndim == 2:
+        return Camera(view.eye[1] + np.linalg.norm(direction) * back, view.eye[1], up, view.size)
+    # Axes of the picture; the target is in the middle, and the corners of all bodies are within the frame.
+    right = np.cross(up, back) / np.linalg.norm(np.cross(up, back))
+    picture = np.stack([right, np.cross(back, right), back])
+    corners = np.concatenate([np.zeros((1, 3)), *(_corners(act, nodes) for act in acts)]) @ picture.T
+    middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
+    half = np.tan(np.radians(Camera.FIELD_OF_VIEW / 2)) * np.array(view.size) / min(view.size)
+    away = corners - middle
+    distance = 1.1 * float((away[:, 2] + (np.abs(away[:, :2]) / half).max(axis=1)).max()) + 0.1 * size
+    return Camera(middle @ picture + distance * back, middle @ picture, up, view.size)
 
 
 def _corners(act: _Act, nodes: Sequence[SceneNode]) -> Array:
     """Corners of boxes about the links that the camera follows, (k, 3)."""
     found, known = [np.zeros((0, 3))], {node.name: node for node in nodes}
     for link in act.stage.links:
-        node = known[act.stage.node(link)]
-        if link not in act.stage.adrift and node.parts:
+        node = known.get(act.stage.node(link))
+        if node is not None and link not in act.stage.adrift and node.parts:
             vertices = np.concatenate([solid.vertices for part in node.parts for solid in part.solids])
             ends = np.stack([vertices.min(axis=0), vertices.max(axis=0)])
             eight = np.stack(np.meshgrid(*ends.T, indexing="ij"), axis=-1).reshape(-1, 3)

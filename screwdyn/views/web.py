@@ -10,7 +10,7 @@ import html
 import sys
 import threading
 import webbrowser
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from http import HTTPStatus
@@ -21,7 +21,7 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.model import Robot
-from screwdyn.views.scene import Arrow, Color, Part, Scene, SceneNode, still
+from screwdyn.views.scene import Arrow, Color, Part, Scene, SceneNode, View, creased, still
 
 try:
     import rich
@@ -155,9 +155,8 @@ class _Drawing:
         cell, count = scene.grid
         side = 2 * cell * count
         plane = {0: "yz", 1: "zx", 2: "xy"}[int(np.argmax(np.abs(camera.up)))]
-        api.add_grid(
-            "/grid", side, side, plane=plane, cell_size=cell, section_size=side / 2, fade_distance=_FADE * size
-        )
+        lines = {"cell_size": cell, "section_size": side / 2, "fade_distance": _FADE * size}
+        api.add_grid("/grid", side, side, plane=plane, visible="grid" not in scene.hidden, **lines)
         # A power of two, so that multiples have few digits.
         self.grain = _GRAIN * 2.0 ** float(np.floor(np.log2(size)))
         self.things: list[tuple[SceneNode | Part | Arrow, Any]] = []
@@ -167,16 +166,17 @@ class _Drawing:
             for part in node.parts:
                 self.things.append((part, api.add_frame(f"{name}/{part.name}", show_axes=False)))
                 for k, solid in enumerate(part.solids):
+                    vertices, faces = creased(solid.vertices, solid.faces)
                     api.add_mesh_simple(
                         f"{name}/{part.name}/{k}",
-                        solid.vertices.astype(np.float32),
-                        solid.faces.astype(np.uint32),
+                        vertices.astype(np.float32),
+                        faces.astype(np.uint32),
                         color=_bytes(solid.color),
                         opacity=None if solid.color[3] == 1 else solid.color[3],
-                        flat_shading=not solid.smooth,
+                        flat_shading=False,
                         side="double",
                     )
-            if node.text:
+            if node.text and "text" not in scene.hidden:
                 api.add_label(f"{name}/text", node.text)
         for arrow in scene.arrows:
             points = np.array([[arrow.start[0], arrow.end[0]]], dtype=np.float32)
@@ -223,10 +223,10 @@ class Viewer(AbstractContextManager["Viewer"]):
     of its own, without a server.
     """
 
-    def __init__(self, tree: Robot, q: Array, show: Sequence[str]) -> None:
-        self._tree, self._show, self.q = tree, show, q
+    def __init__(self, tree: Robot, q: Array, view: View) -> None:
+        self._tree, self._view, self.q = tree, view, q
         self._lock, self._closed = threading.Lock(), threading.Event()
-        scene = still(tree, q, show)
+        scene = still(tree, q, view)
         self._stack = ExitStack()
         host = self._stack.enter_context(_server())
         self.url = f"http://{host.get_host()}:{host.get_port()}"
@@ -270,14 +270,14 @@ class Viewer(AbstractContextManager["Viewer"]):
         self.close()
 
     def _repr_html_(self) -> str:
-        return embedded(page(still(self._tree, self.q, self._show), [0]))
+        return embedded(page(still(self._tree, self.q, self._view), [0]))
 
     def __repr__(self) -> str:
         state = "closed" if self._closed.is_set() else self.url
         return f"<{type(self).__name__} of {self._tree.base!r}: {state}>"
 
     def _move(self, q: Array) -> None:
-        scene = still(self._tree, q, self._show)
+        scene = still(self._tree, q, self._view)
         with self._lock:
             for node, moved in zip(self._drawing.scene.nodes, scene.nodes, strict=True):
                 node.poses[:] = moved.poses

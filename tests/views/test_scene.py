@@ -6,7 +6,7 @@ from film import CRATE, END, GRASP, RELEASE, arm, node_of, swing, texts_of
 
 import screwdyn as sd
 from screwdyn.simulation.film import run_scene
-from screwdyn.views.scene import IMPACT, LOOP, LOOPS, Stage, at_rest, stage_scene, still
+from screwdyn.views.scene import IMPACT, LOOP, LOOPS, Stage, View, at_rest, stage_scene, still
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def run():
 
 
 def filmed(run, show=(), fps=50.0):
-    return run_scene(run.motions, run.events, fps, show)
+    return run_scene(run.motions, run.events, fps, View(show))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_centre_of_mass_and_momentum(run, scene) -> None:
 
 
 def test_wrenches_are_those_of_the_joints(run) -> None:
-    scene = run_scene(run.motions, run.events, 50, wrenches=("crate",))
+    scene = run_scene(run.motions, run.events, 50, View(wrenches=("crate",)))
     force, moment = scene.arrows
     held = (scene.times >= GRASP) & (scene.times < RELEASE)
     # Newton: the joint carries the crate against its weight.
@@ -99,7 +99,7 @@ def test_wrenches_are_those_of_the_joints(run) -> None:
     assert np.abs((moment.end - moment.start)[held, 2]).max() < 1e-6
     np.testing.assert_allclose(run.wrench("crate", t)[:, 2], 0, atol=1e-6)
     with pytest.raises(sd.UnknownNameError, match="crat"):
-        run_scene(run.motions, run.events, 50, wrenches=("crat",))
+        run_scene(run.motions, run.events, 50, View(wrenches=("crat",)))
 
 
 def test_marks_of_a_link_end_with_its_next_event() -> None:
@@ -267,7 +267,7 @@ def test_the_joints_of_a_long_chain_are_not_larger_than_its_links() -> None:
         parent = f"link{k}"
     pins = []
     for robot, links in ((tree, ("link7", "link30")), (sd.robots.ur5(), ("forearm_link", "wrist_1_link"))):
-        scene = still(robot, np.zeros(robot.nq))
+        scene = still(robot, np.zeros(robot.nq), View("joints"))
         for link in links:
             (joint,) = (part for part in node_of(scene, link).parts if part.name == "joint")
             pins.append(np.ptp(joint.solids[0].vertices, axis=0).max() / scene.size)
@@ -275,8 +275,56 @@ def test_the_joints_of_a_long_chain_are_not_larger_than_its_links() -> None:
     np.testing.assert_allclose(pins[2:], 0.1, rtol=0.02)  # a tenth of an arm, as ever
 
 
+def test_a_camera_is_where_it_is_asked_to_be() -> None:
+    tree, q = arm(), np.array([0.3, 0.5])
+    exact = still(tree, q, View(camera=[(1, 2, 3), (0.5, 0, 0)])).camera
+    np.testing.assert_allclose([exact.position, exact.target], [(1, 2, 3), (0.5, 0, 0)])
+    beside = still(tree, q, View(camera=(0, 0, 7), size=(300, 100))).camera
+    sight = beside.target - beside.position
+    np.testing.assert_allclose(sight / np.linalg.norm(sight), (0, 0, -1), atol=1e-12)
+    # In the plane of the picture, x to the right and y up, the arm fits.
+    reach = np.linalg.norm(sight) * np.tan(np.radians(20))
+    ends = np.array([(0, 0), tree.forward_kinematics("lower", q)[:2] @ (0.5, 0, 0, 1)]) - beside.target[:2]
+    assert 0.5 < np.abs(ends / (3 * reach, reach)).max() < 1
+    above = still(tree, q, View(camera=(0, 1, 0))).camera  # along gravity
+    assert np.linalg.norm(np.cross(above.up, above.target - above.position)) > 0
+    for wrong in ((0, 0, 0), (1, 2), "top", [(1, 2, 3), (1, 2, 3)], (1, np.nan, 0)):
+        with pytest.raises(sd.ScrewdynError, match="camera is the direction"):
+            View(camera=wrong)
+
+
+def test_what_is_hidden_is_not_drawn_and_what_is_shown_is() -> None:
+    tree = sd.KinematicTree()
+    rod, cover = sd.Inertia.rod(1.0, 0.5, com=(0, 0, 0.25)), sd.Shape.capsule(0.05, 0.5, pose=(0, 0, 0.25))
+    hull = sd.Shape.box((0.2, 0.2, 0.6), use="collision")
+    tree.attach(rod, to="base", joint=sd.revolute("x", name="hip"), name="leg", shape=[cover, hull])
+    foot = sd.revolute("x", passive=True, name="ankle")
+    tree.attach(rod, to="leg", joint=foot, at=(0, 0, 0.5), name="foot", shape=cover)
+    tree.attach(rod, to="leg", joint=sd.revolute("x", name="knee"), at=(0, 0, 0.4), name="bare")
+
+    def parts(*show, hide=()):
+        nodes = still(tree, np.zeros(3), View(show, hide)).nodes
+        return {node.name: [part.name for part in node.parts] for node in nodes}
+
+    # Pins would stick out of shapes; those of passive joints are seen all the same.
+    assert parts() == {"base": [], "leg": ["body"], "foot": ["body", "joint"], "bare": ["body", "joint"]}
+    assert parts("joints")["leg"] == ["body", "joint"]
+    assert parts(hide=("joints", "leg")) == {"base": [], "foot": ["body"], "bare": ["body"]}
+    (part,) = node_of(still(tree, np.zeros(3), View("collision")), "leg").parts
+    np.testing.assert_allclose(np.ptp(part.solids[0].vertices, axis=0), (0.2, 0.2, 0.6))
+    with pytest.raises(sd.UnknownNameError, match="'gird'; did you mean 'grid'"):
+        parts(hide="gird")
+
+
+def test_no_bar_joins_the_bases_of_two_robots() -> None:
+    tree = sd.KinematicTree()
+    for side in (-1, 1):
+        tree.attach(arm(), to="base", at=(0, side, 0), prefix=f"{side}/")
+    assert not node_of(still(tree, np.zeros(4)), "base").parts
+
+
 def test_unknown_things_to_show_are_refused(run) -> None:
-    with pytest.raises(sd.ScrewdynError, match="show may name 'com', 'momentum'; got 'mass'"):
+    with pytest.raises(sd.ScrewdynError, match="show may name 'collision', 'com', 'joints', 'momentum'; got 'mass'"):
         filmed(run, ("mass",))
     with pytest.raises(sd.ScrewdynError, match="fps must be a number of frames per second > 0; got 0"):
         run.animate("run.html", fps=0)

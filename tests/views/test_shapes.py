@@ -53,7 +53,7 @@ def test_triangles_of_stl_share_their_vertices(tmp_path) -> None:
     path = tmp_path / "a.stl"
     path.write_text("solid a\n" + "\n".join(facets) + "\nendsolid a\n")
     (solid,) = shape_solids(sd.Shape.mesh(path), GREY)
-    assert len(solid.vertices) == 4 and len(solid.faces) == 2 and not solid.smooth and solid.color == GREY
+    assert len(solid.vertices) == 4 and len(solid.faces) == 2 and solid.color == GREY
     broken = tmp_path / "nan.stl"
     broken.write_text(path.read_text().replace("vertex 0 0 3", "vertex 0 0 nan"))
     with pytest.raises(sd.ScrewdynError, match="not finite"):

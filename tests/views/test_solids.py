@@ -12,6 +12,7 @@ from screwdyn.views.scene import (
     ball,
     box,
     capsule,
+    creased,
     equivalent_box,
     grown_body,
     helix,
@@ -70,6 +71,16 @@ def test_a_helix_has_from_half_a_turn_to_eight_turns() -> None:
     assert np.ptp(helix(Z, np.zeros(3), 1.0, 0.1, 0.1, 1e-6, RED).vertices[:, 2]) == pytest.approx(np.pi, rel=1e-3)
     fine = helix(Z, np.zeros(3), 1e-4, 0.1, 0.1, 1e-6, RED)
     assert np.ptp(fine.vertices[:, 2]) == pytest.approx(16e-4 * np.pi, rel=0.01)
+
+
+def test_only_edges_of_more_than_forty_degrees_are_sharp() -> None:
+    for solid, apart in ((box((1, 2, 3), RED), 24), (tube([(0, 0, 0), (0, 0, 1)], 0.5, RED, 24), 4 * 24 + 2)):
+        vertices, faces = creased(solid.vertices, solid.faces)
+        assert len(vertices) == apart  # the ends of a tube are flat, with a centre each
+        assert volume(Solid(vertices, faces, RED)) == pytest.approx(volume(solid), rel=1e-12)
+    smooth = capsule(0.5, 1.0, RED)
+    vertices, faces = creased(smooth.vertices, smooth.faces)
+    assert len(vertices) == len(np.unique(smooth.vertices[smooth.faces].reshape(-1, 3), axis=0))
 
 
 def test_equal_solids_look_the_same() -> None:

@@ -13,6 +13,7 @@ from screwdyn.io.urdf import rotation_from_rpy
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import fixed, prismatic, revolute
 from screwdyn.mechanism.link import Link
+from screwdyn.robots.looks import shapes
 from screwdyn.screws.screw import pose
 from screwdyn.tree import KinematicTree
 
@@ -111,7 +112,7 @@ def panda() -> KinematicTree:
     -------
     KinematicTree
         Links "panda_link0" … "panda_link8"; coordinates "panda_joint1" … "panda_joint7", rad, with limits of position,
-        torque (87 and 12 N m) and velocity.
+        torque (87 and 12 N m) and velocity. Shapes show what it looks like.
 
     Notes
     -----
@@ -132,6 +133,13 @@ def panda() -> KinematicTree:
     ]
     tree = KinematicTree.from_dh(rows, "modified", base=Link("panda_link0", base))
     tree.attach(Link("panda_link8"), to="panda_link7", at=(0, 0, 0.107))
+    return _dressed(tree, "panda")
+
+
+def _dressed(tree: KinematicTree, robot: str) -> KinematicTree:
+    """The tree, with shapes that look like the links of a robot."""
+    for link, found in shapes(robot).items():
+        tree.set_shapes(link, found)
     return tree
 
 
@@ -382,6 +390,9 @@ _UR5_BODIES = {
     "wrist_3_link": (0.1879, 0.0, 0.0171364731454, 0.033822),
 }
 
+# Torque and velocity, N m and rad/s, of the three joints of the arm, and of those of the wrist.
+_UR5_MOTORS = (150.0, 3.15), (28.0, 3.2)
+
 # Joint, parent, child, origin of the child's frame, its roll-pitch-yaw, axis, largest angle in either direction; those
 # without axis are fixed.
 _UR5_JOINTS = (
@@ -409,7 +420,8 @@ def ur5() -> KinematicTree:
     -------
     KinematicTree
         Coordinates "shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint",
-        "wrist_2_joint", "wrist_3_joint", rad, with limits of ±360° (the elbow ±180°).
+        "wrist_2_joint", "wrist_3_joint", rad, with limits of position, ±360° (the elbow ±180°), torque (150 and 28 N m)
+        and velocity. Shapes show what it looks like.
 
     Notes
     -----
@@ -424,6 +436,8 @@ def ur5() -> KinematicTree:
     }
     tree.attach(bodies["base_link"], to="world", joint=fixed(name="world_joint"))
     for name, parent, child, origin, rpy, axis, reach in _UR5_JOINTS:
-        joint = fixed(name=name) if axis is None else revolute(axis, limits=(-reach, reach), name=name)
+        joint, (effort, velocity) = fixed(name=name), _UR5_MOTORS["wrist" in name]
+        if axis is not None:
+            joint = revolute(axis, limits=(-reach, reach), effort=effort, velocity=velocity, name=name)
         tree.attach(bodies.get(child, Link(child)), to=parent, joint=joint, at=pose(rotation_from_rpy(*rpy), origin))
-    return tree
+    return _dressed(tree, "ur5")

@@ -1,6 +1,7 @@
 """The robots against values from independent engines and the closed forms of their sources."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from screwdyn import robots
+from screwdyn.views.scene import still
 
 ORACLES = Path(__file__).parents[1] / "data" / "oracles"
 
@@ -54,6 +56,25 @@ def test_ur5_has_the_description_s_mass_matrix_and_names():
     assert tree.link("tool0").inertia is None
     assert_allclose(tree.joint("elbow_joint").limits, (-np.pi, np.pi))
     assert_allclose(tree.joint("wrist_1_joint").limits, (-2 * np.pi, 2 * np.pi))
+
+
+@pytest.mark.parametrize(("name", "efforts"), [("ur5", [150.0] * 3 + [28.0] * 3), ("panda", [87.0] * 4 + [12.0] * 3)])
+def test_arms_look_like_arms_and_have_the_limits_of_their_sources(name, efforts):
+    tree = getattr(robots, name)()
+    assert [tree.joint(joint).effort for joint in tree.coordinates] == efforts
+    assert all(tree.joint(joint).velocity > 2 for joint in tree.coordinates)
+    # Links with mass have shapes, which touch those of their neighbours however the joints turn.
+    dressed = [link for link in tree.links if tree.shapes(link)]
+    assert dressed == [link for link in tree.links if tree.link(link).inertia is not None]
+    for q in np.random.default_rng(0).uniform(-2, 2, (3, tree.nq)):
+        scene = still(tree, q)
+        clouds = [
+            np.concatenate([solid.placed(node.poses[0]).vertices for part in node.parts for solid in part.solids])
+            for node in scene.nodes
+            if node.name in dressed
+        ]
+        gaps = [np.linalg.norm(a[:, None] - b, axis=2).min() for a, b in pairwise(clouds)]
+        assert max(gaps) < 0.03
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ const swing = new Swing(data, kernels), states = [], changes = [];
 async function seen() {
   const { robot, q, qd, t } = swing, tau = swing.torque(), links = robot.links.map((link) => link.name);
   const [sines, cosines] = kernels.sines(q);
-  const given = { t, q, qd, tau, sines, cosines, python: swing.python(), digests: await swing.digests(), rows: robot.rows };
+  const given = { t, q, qd, tau, sines, cosines, python: swing.lines(), digests: await swing.digests(), rows: robot.rows };
   const of = Object.fromEntries(links.map((link) => [link, robot.contribution(link, q, qd)]));
   return { ...given, of, qdd: robot.accelerations(q, qd, tau), ...robot.energies(q, qd), unaccounted: swing.unaccounted };
 }
@@ -26,7 +26,7 @@ async function change(name, ...given) {
   changes.push({ name, before, after: await seen(), lost, home: swing.home });
 }
 
-const crate = new Load("crate", 3, [0.3, 0.2, 0.2], [0, 0, 0.3]), plank = new Load("plank", 1.5, [0.7, 0.12, 0.05], [0, 0, 0.25]);
+const crate = new Load("crate", 2.9, [0.3, 0.2, 0.2], [0, 0, 0.3]), plank = new Load("plank", 2.3, [0.7, 0.12, 0.05], [0, 0, 0.25]);
 swing.target[0] += 1;
 swing.target[2] -= 0.4;
 await run(200);

@@ -196,7 +196,7 @@ export class Robot {
 export class Swing {
   constructor(data, kernels) {
     this.bare = new Robot(kernels, data);
-    Object.assign(this, { joints: data.joints, motors: "hold", start: data.q });
+    Object.assign(this, { python: data.python, joints: data.joints, motors: "hold", start: data.q });
     this.reset();
   }
 
@@ -312,9 +312,9 @@ export class Swing {
   }
 
   // Python that makes this robot in this state, and prints the digests of M, C and g.
-  python() {
+  lines() {
     const list = (x) => `[${x.join(", ")}]`, lines = ["import hashlib", "", "import screwdyn as sd", ""];
-    lines.push("arm = sd.robots.ur5()");
+    lines.push(`arm = ${this.python}`);
     if (this.load) {
       const { name, mass, size, com } = this.load, joint = this.joints[this.joint];
       lines.push(`load = sd.Inertia.box(${mass}, size=(${size.join(", ")}), com=(${com.join(", ")}))`);
@@ -756,7 +756,7 @@ class Laboratory {
 
   async same() {
     const { swing } = this, found = swing.digests().catch(() => ["this browser has no digests for files"]);
-    this.element("python").textContent = swing.python();
+    this.element("python").textContent = swing.lines();
     this.element("digests").textContent = (await found).join("\n");
     for (const id of ["python", "digests"]) this.element(id).hidden = false;
   }
@@ -774,8 +774,13 @@ class Laboratory {
     const passed = Math.min(0.04, (now - (this.then ?? now)) / 1000);
     this.then = now;
     if (this.story) this.narrate();
-    if (this.running && passed) this.advance(passed, BUDGET);
-    this.view?.draw(this.swing, this.style);
+    try {
+      if (this.running && passed) this.advance(passed, BUDGET);
+      this.view?.draw(this.swing, this.style);
+    } catch (error) {
+      this.chosen("reset");
+      this.say(`It begins anew: ${error.message}, which means that the numbers have become too large.`);
+    }
     if (this.running && now - (this.shown ?? 0) > 80) {
       this.shown = now;
       this.show();

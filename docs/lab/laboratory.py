@@ -36,8 +36,8 @@ EXACT = """#include <math.h>
 #include "kernels.c"
 """
 FLAGS = "-target wasm32-wasi -std=c99 -O2 -s -ffp-contract=off -fvisibility=default -mexec-model=reactor"
-HAND, START = "tool0", [0.4, -1.7, 1.5, -1.37, -1.57, 0.0]
-# How a load may hang, in Python.
+# The robot, and how a load may hang on its hand, in Python.
+ARM, HAND, START = "sd.robots.ur5()", "tool0", [0.4, -1.7, 1.5, -1.37, -1.57, 0.0]
 JOINTS = {
     "hook": 'sd.universal("x", "y", passive=True, name="hook")',
     "pin": 'sd.revolute("x", passive=True, name="hook")',
@@ -75,12 +75,13 @@ def module(kernels: Iterable[str] = KERNELS) -> bytes:
 
 def robot() -> dict[str, Any]:
     """The rows, places and surfaces of the robot, and the rows of the joints on which a load may hang."""
-    arm = sd.robots.ur5()
+    arm = eval(ARM)
     model = arm.model
     *rows, base = model.table.tolist()
     scene = still(arm, np.array(START))
     camera = scene.camera
     return {
+        "python": ARM,
         "rows": rows,
         "base": base,
         "links": [{"name": name, "place": model.place(name, BODY)} for name in arm.links],
@@ -112,9 +113,7 @@ def surface(solid: Solid) -> dict[str, Any]:
 def joint(python: str) -> dict[str, Any]:
     """The rows of a joint on a link, without those of the body that it carries."""
     tree = sd.KinematicTree()
-    tree.attach(
-        sd.Inertia.point(1.0), to=tree.base, joint=eval(python, {"sd": sd}), name="load"
-    )
+    tree.attach(sd.Inertia.point(1.0), to=tree.base, joint=eval(python), name="load")
     at: Placement = tree.model.placements["load"]
     link = [*at.pose.R, *at.pose.p]
     return {

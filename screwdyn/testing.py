@@ -64,9 +64,7 @@ def random_tree(
 
 
 def random_inertia(rng: np.random.Generator) -> Inertia:
-    """A body of 0.2 to 3 kg with its centre of mass within 0.2 m of the origin along each axis.
-
-    ``rng`` is a numpy.random.Generator.
+    """A body drawn by ``rng``, of 0.2 to 3 kg, with its centre of mass within 0.2 m of the origin along each axis.
 
     Its tensor is tr(P) 1 − P for a positive definite P, the second moments of mass, so that the principal moments
     satisfy the triangle inequality (docs/mathematics.md §5).
@@ -78,10 +76,7 @@ def random_inertia(rng: np.random.Generator) -> Inertia:
 
 
 def random_pose(rng: np.random.Generator) -> Array:
-    """A pose, (4, 4), with a random orientation and an origin within 0.5 m along each axis.
-
-    ``rng`` is a numpy.random.Generator.
-    """
+    """A pose, (4, 4), drawn by ``rng``: any orientation, and an origin within 0.5 m along each axis."""
     turn = screw.exp(np.concatenate([rng.uniform(0, np.pi) * _direction(rng), np.zeros(3)]))
     return screw.pose(turn[:3, :3], rng.uniform(-0.5, 0.5, 3))
 

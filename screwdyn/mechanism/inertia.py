@@ -287,10 +287,7 @@ class Inertia:
 
     @classmethod
     def point(cls, mass: float, com: ArrayLike = 0.0) -> Self:
-        """Point mass in kg at `com` (3,) in metres.
-
-        Raises InertiaError as `Inertia` does.
-        """
+        """Point mass in kg at `com` (3,) in metres; InertiaError as for `Inertia`."""
         return cls(mass, com)
 
     @classmethod
@@ -389,10 +386,7 @@ class Inertia:
 
     @property
     def parameters(self) -> Array:
-        """Mass, `first_moment` and xx, xy, xz, yy, yz, zz of `origin_tensor`, (10,), in kg, kg m and kg m^2.
-
-        See `from_parameters`.
-        """
+        """Mass, `first_moment` and xx, xy, xz, yy, yz, zz of `origin_tensor`, (10,), SI; see `from_parameters`."""
         return np.array([self.mass, *self.first_moment, *self.origin_tensor[np.triu_indices(3)]])
 
     @property
@@ -435,10 +429,7 @@ class Inertia:
 
     @property
     def radii_of_gyration(self) -> Array:
-        """a, b, c = sqrt(moment / m) about the columns of `principal_axes` (3,), in metres.
-
-        Raises InertiaError for an effective inertia with a negative moment or a mass that is not positive.
-        """
+        """a, b, c = sqrt(moment / m) about `principal_axes` (3,), m; InertiaError for negative moments or mass."""
         return self._gyration()[0]
 
     def _gyration(self) -> tuple[Array, Array]:
@@ -494,10 +485,7 @@ class Inertia:
         return expressions.free_symbols((self.mass, self.com, self.tensor))
 
     def subs(self, values: Mapping[Any, Any]) -> Self:
-        """Return the inertia with values substituted for symbols.
-
-        Raises InertiaError if no rigid body has the resulting inertia, unless it is `effective`.
-        """
+        """Return the inertia with values for symbols; InertiaError if no body has it, unless it is `effective`."""
         values = expressions.bound(values, self.free_symbols)
         mass, com, tensor = (expressions.substituted(x, values) for x in (self.mass, self.com, self.tensor))
         return self._of(mass, com, tensor, True) if self._effective else type(self)(mass, com, tensor)

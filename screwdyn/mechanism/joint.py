@@ -517,10 +517,7 @@ def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **own: Unpack[Op
 
 @_spelled_out
 def prismatic(axis: str | ArrayLike = "z", **own: Unpack[Options]) -> Joint:
-    """A prismatic joint along an axis, S = [0; a] (docs/mathematics.md §1).
-
-    Parameters and errors as for :func:`revolute`.
-    """
+    """A prismatic joint along an axis, S = [0; a] (docs/mathematics.md §1); all else as for :func:`revolute`."""
     return Joint(screw(axis, 0, inf), **own)
 
 
@@ -536,10 +533,7 @@ def helical(axis: str | ArrayLike, pitch: float, point: ArrayLike = 0, **own: Un
 # One object for each name, because the frames of a joint are cached by its identity.
 @functools.lru_cache(maxsize=1024)
 def fixed(name: str | None = None) -> Joint:
-    """A joint without freedoms, which welds the link to its parent.
-
-    Raises JointError if the name is empty.
-    """
+    """A joint without freedoms, which welds the link to its parent; JointError if the name is empty."""
     return Joint(NO_SCREWS, name=name)
 
 

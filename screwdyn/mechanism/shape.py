@@ -114,19 +114,13 @@ class Shape:
     @classmethod
     @_spelled_out
     def box(cls, size: ArrayLike, **look: Unpack[Look]) -> Self:
-        """A box with its centre at the origin and edges `size` (3,) along x, y and z, m.
-
-        Other parameters and errors as for :class:`Shape`.
-        """
+        """A box with its centre at the origin and edges `size` (3,) along x, y, z, m; else as for :class:`Shape`."""
         return cls("box", size, **look)
 
     @classmethod
     @_spelled_out
     def cylinder(cls, radius: float, length: float, **look: Unpack[Look]) -> Self:
-        """A cylinder about z with its centre at the origin; radius and length in m.
-
-        Other parameters and errors as for :class:`Shape`.
-        """
+        """A cylinder about z with its centre at the origin; radius and length in m; all else as for :class:`Shape`."""
         return cls("cylinder", (radius, length), **look)
 
     @classmethod

@@ -156,10 +156,7 @@ class Mechanism:
         return self._topology.at(link).link.shapes
 
     def joint(self, name: str) -> Joint:
-        """The joint with a given name, which is fixed while it is locked (see :meth:`lock_of`).
-
-        UnknownNameError, which lists similar names, if there is none.
-        """
+        """The joint with a name, fixed while it is locked (:meth:`lock_of`); UnknownNameError, with similar names."""
         return self._topology.carrying(name).joint
 
     def lock_of(self, joint: str) -> Locked | None:
@@ -456,10 +453,7 @@ class Mechanism:
         self._become(self._topology.set_shapes(self.resolve(what), shapes))
 
     def resolve(self, what: Handle | str) -> str:
-        """The name of the link of a handle, or a name that has been checked.
-
-        StaleHandleError if the handle is stale, UnknownNameError if there is no such link.
-        """
+        """The name of the link of a handle, or a checked name; StaleHandleError or UnknownNameError without a link."""
         if isinstance(what, Handle):
             if not self._stands(what):
                 raise StaleHandleError(

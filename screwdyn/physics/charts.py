@@ -285,10 +285,7 @@ _ANYWHERE = (-np.pi, np.pi)
 
 
 class ConfigurationSpace:
-    """Functions of positions q (…, nq) and rates ν (…, nv) of some joints, by name (docs/mathematics.md §7).
-
-    At the positions ``neutral``, (nq,), all links are at their home poses.
-    """
+    """Functions of positions q (…, nq) and rates ν (…, nv) of some joints; at ``neutral``, (nq,), links are at home."""
 
     def __init__(self, joints: Mapping[str, Joint]) -> None:
         self.neutral = np.array([*itertools.chain.from_iterable(joint.neutral for joint in joints.values())])

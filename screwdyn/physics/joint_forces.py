@@ -25,10 +25,7 @@ SLIP = 1e-3
 
 
 class JointForces(NamedTuple):
-    """Parameters of the joints' own forces, each (nv,), and the resulting forces and energies.
-
-    The parameters of a joint that follows another one are added to those of the freedom that it follows.
-    """
+    """Parameters, (nv,), of the forces of freedoms and joints that follow them; the resulting forces and energies."""
 
     damping: Array  # N m s/rad of a rotational freedom, N s/m of a translational one
     friction: Array  # N m or N

@@ -302,17 +302,11 @@ class Quantities(ABC):
 
     @quantity(whole_tree.mass_and_coriolis, _M, _C, base_parameters=True)
     def mass_and_coriolis(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
-        """M(q) and C(q, q̇), both (…, nv, nv), from one recursion at the cost of C alone.
-
-        See :meth:`mass_matrix` and :meth:`coriolis_matrix`.
-        """
+        """M and C, both (…, nv, nv), at the cost of C: see :meth:`mass_matrix` and :meth:`coriolis_matrix`."""
 
     @quantity(whole_tree.dynamics, _M, _C, _G, base_parameters=True)
     def dynamics(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array, Array]:
-        """M(q), C(q, q̇) and g(q) in one call, (…, nv, nv), (…, nv, nv) and (…, nv).
-
-        See :meth:`mass_matrix`, :meth:`coriolis_matrix` and :meth:`gravity_vector`.
-        """
+        """M, C (…, nv, nv) and g (…, nv): :meth:`mass_matrix`, :meth:`coriolis_matrix` and :meth:`gravity_vector`."""
 
     @quantity(whole_tree.gravity_vector, _G, base_parameters=True, see="§1 and §2")
     def gravity_vector(self, q: ArrayLike) -> Array:
@@ -447,12 +441,9 @@ class Quantities(ABC):
 
     # Poses, twists and Jacobians of links
 
-    @quantity(links.forward_kinematics, Result("T", (4, 4), "1 and m"))
+    @quantity(links.forward_kinematics, Result("T", (4, 4), "1 and m"), see="§1")
     def forward_kinematics(self, link: str, q: ArrayLike) -> Array:
-        """Pose T_0i of a link's frame in the base frame, (…, 4, 4), in metres.
-
-        The product of home · exp(Ŝ q) over the joints on the link's path (docs/mathematics.md §1).
-        """
+        """Pose T_0i of a link's frame in the base frame, (…, 4, 4), m: the product of home · exp(Ŝ q) over its path."""
 
     @quantity(links.link_poses, Result("T", ("L", 4, 4), "1 and m"), places="all", see="§1")
     def link_poses(self, q: ArrayLike) -> Array:
@@ -549,12 +540,9 @@ class Quantities(ABC):
         the base (docs/mathematics.md §11).
         """
 
-    @quantity(whole_tree.spatial_momentum, Result("h", (6,), "N m s and N s"))
+    @quantity(whole_tree.spatial_momentum, Result("h", (6,), "N m s and N s"), see="§2")
     def momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Momentum [L; P] of the tree about the base's origin, (…, 6), in base axes; N m s and N s.
-
-        Σ Ad(T_0i)⁻ᵀ I_i V_i (docs/mathematics.md §2).
-        """
+        """Momentum [L; P] = Σ Ad(T_0i)⁻ᵀ I_i V_i about the base's origin, (…, 6), in base axes; N m s and N s."""
 
     @quantity(whole_tree.kinetic_energy, Result("T", (), "J"), see="§2")
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
@@ -609,12 +597,9 @@ class Quantities(ABC):
         all links is :meth:`kinetic_energy` (docs/mathematics.md §2).
         """
 
-    @quantity(links.potential_energy, Result("U", (), "J"))
+    @quantity(links.potential_energy, Result("U", (), "J"), see="§2")
     def link_potential_energy(self, link: str, q: ArrayLike) -> Array:
-        """Potential energy of one link, U_i = −m_i g₀ᵀ p_i, (…), J; zero for a mass at the base's origin.
-
-        The sum over all links is :meth:`potential_energy` (docs/mathematics.md §2).
-        """
+        """Potential energy of one link, U_i = −m_i g₀ᵀ p_i, (…), J; the sum over all is :meth:`potential_energy`."""
 
     @quantity(links.kinetic_energy, Result("T", (), "J"), places="subtree")
     def subtree_kinetic_energy(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:

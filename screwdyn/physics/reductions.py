@@ -173,10 +173,7 @@ def _less(p: Vector, way: Vector) -> Vector:
 
 
 def unresisted(model: Model) -> tuple[str, ...]:
-    """The coordinates of a motion that costs no kinetic energy in any configuration; none if there is none.
-
-    A singularity of a single configuration, such as a gimbal's, is none of these.
-    """
+    """The coordinates of a motion that costs no kinetic energy in any configuration, not only in one, as a gimbal's."""
     rng, found = np.random.default_rng(0), model.coordinates
     for _ in range(_CONFIGURATIONS):
         found = found and _found(model, rng)

@@ -104,17 +104,11 @@ class State:
         return self._tree
 
     def __getitem__(self, position: str) -> float:
-        """One position, such as ``state["elbow"]`` or ``state["hip[x]"]``, rad or m.
-
-        Raises UnknownNameError if there is no such position.
-        """
+        """One position, such as ``state["hip[x]"]``, rad or m; UnknownNameError if there is no such position."""
         return float(self.q[self._index(position, self.positions)])
 
     def velocity(self, coordinate: str) -> float:
-        """Rate of one coordinate, such as ``state.velocity("elbow")`` or ``state.velocity("hip[wx]")``, rad/s or m/s.
-
-        Raises UnknownNameError if there is no such coordinate.
-        """
+        """Rate of a coordinate, such as ``state.velocity("hip[wx]")``, rad/s or m/s; UnknownNameError without it."""
         return float(self.qd[self._index(coordinate, self.coordinates)])
 
     def onto(
@@ -304,11 +298,7 @@ def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
 
 
 def check_current(state: State, tree: Robot, whose: str = "tree") -> None:
-    """Check that a state belongs to the present tree: ShapeError for no state, StaleHandleError for that of another.
-
-    It is another tree if it has other coordinates, or a joint of the same name has other screws or has been given
-    another home pose or parent since.
-    """
+    """Check a state: StaleHandleError for one over other coordinates, or if a joint of the tree now moves otherwise."""
     if not isinstance(state, State):
         raise ShapeError(f"the state of the {whose} must be a State(tree, q, qd); got {type(state).__name__}")
     if state.topology is tree.topology:

@@ -59,10 +59,7 @@ entries = functools.partial(shaped, read=expressions.array)
 
 
 def skew(v: ArrayLike) -> Array:
-    """Cross-product matrix (..., 3, 3) of a vector (..., 3): ``skew(v) @ u == np.cross(v, u)``.
-
-    Raises ShapeError if v has another shape. docs/mathematics.md, conventions.
-    """
+    """Cross-product matrix (..., 3, 3) of a vector (..., 3), ``skew(v) @ u == np.cross(v, u)``."""
     return skew_of(entries(v, (3,), "vector"))
 
 
@@ -87,10 +84,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def unskew(matrix: ArrayLike) -> Array:
-    """Vector (..., 3) of the skew-symmetric part ½ (A − Aᵀ) of a matrix A (..., 3, 3): ``unskew(skew(v)) == v``.
-
-    Raises ShapeError if the matrix has another shape or entries that are not finite.
-    """
+    """Vector (..., 3) of ½ (A − Aᵀ), with A (..., 3, 3), so that ``unskew(skew(v)) == v``."""
     a = shaped(matrix, (3, 3), "matrix")
     a = 0.5 * (a - a.swapaxes(-1, -2))
     return np.stack([a[..., 2, 1], a[..., 0, 2], a[..., 1, 0]], axis=-1)
@@ -99,8 +93,7 @@ def unskew(matrix: ArrayLike) -> Array:
 def pose(R: ArrayLike, p: ArrayLike) -> Array:
     """Pose T = [[R, p], [0, 1]], (..., 4, 4), from a rotation R (..., 3, 3) and an origin p (..., 3) in metres.
 
-    Does not check that R is a rotation; `as_pose` does. Raises ShapeError for a wrong shape or an entry that is not
-    finite.
+    Does not check that R is a rotation; `as_pose` does.
     """
     return pose_of(shaped(R, (3, 3), "rotation"), shaped(p, (3,), "position"))
 
@@ -178,10 +171,7 @@ def _check_known_entries(T: Array, what: str) -> None:
 
 
 def inverse(T: ArrayLike) -> Array:
-    """Inverse of a pose, T_BA from T_AB, both (..., 4, 4): [[Rᵀ, −Rᵀ p], [0, 1]].
-
-    Raises ShapeError if T has another shape or entries that are not finite.
-    """
+    """Inverse of a pose, T_BA from T_AB, both (..., 4, 4): [[Rᵀ, −Rᵀ p], [0, 1]]."""
     T = shaped(T, (4, 4), "pose")
     Rt = T[..., :3, :3].swapaxes(-1, -2)
     return pose_of(Rt, -(Rt @ T[..., :3, 3, None])[..., 0])
@@ -191,8 +181,7 @@ def Ad(T: ArrayLike) -> Array:
     """Adjoint of a pose, [[R, 0], [p^ R, R]]: changes the frame of a twist from B to A if T is T_AB.
 
     It is (..., 6, 6), of a pose T (..., 4, 4) in metres: ``T @ exp(V) == exp(Ad(T) @ V) @ T``. Its transpose changes
-    the frame of a wrench from A to B. Raises ShapeError if T has another shape or entries that are not finite.
-    docs/mathematics.md §1.
+    the frame of a wrench from A to B.
     """
     T = shaped(T, (4, 4), "pose")
     R = T[..., :3, :3]
@@ -208,8 +197,7 @@ def twist_in(T: Array, V: Array) -> Array:
 def ad(V: ArrayLike) -> Array:
     """Lie bracket [[w^, 0], [v^, w^]], (..., 6, 6), of a twist (..., 6): the rate of Ad(exp(V t)) at t = 0.
 
-    ``ad(V1) @ V2 == -ad(V2) @ V1``. docs/mathematics.md §1. Raises ShapeError if V has another shape or entries that
-    are not finite.
+    ``ad(V1) @ V2 == -ad(V2) @ V1``.
     """
     V = shaped(V, (6,), "twist")
     return _lower_blocks(skew_of(V[..., :3]), skew_of(V[..., 3:]))
@@ -253,8 +241,7 @@ def exp(V: ArrayLike) -> Array:
 
     The twist V = [w; v], (..., 6), is in rad/s and m/s (or a screw times an angle). With x the length of w:
     R = 1 + (sin x / x) w^ + ((1 - cos x) / x^2) w^^2 and
-    p = (1 + ((1 - cos x) / x^2) w^ + ((x - sin x) / x^3) w^^2) v, to full accuracy at any x. Raises ShapeError if V has
-    another shape or entries that are not finite.
+    p = (1 + ((1 - cos x) / x^2) w^ + ((x - sin x) / x^3) w^^2) v, to full accuracy at any x.
     """
     V = shaped(V, (6,), "twist")
     angle = np.sqrt(dot(V[..., :3], V[..., :3]))
@@ -264,8 +251,7 @@ def exp(V: ArrayLike) -> Array:
 def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
     """Pose exp(S^ q) of a joint with unit screw S at coordinate q, for any pitch (docs/mathematics.md §1).
 
-    R = 1 + sin q w^ + (1 - cos q) w^^2, p = (q 1 + (1 - cos q) w^ + (q - sin q) w^^2) v. Raises ShapeError if an
-    argument has another shape or entries that are not finite.
+    R = 1 + sin q w^ + (1 - cos q) w^^2, p = (q 1 + (1 - cos q) w^ + (q - sin q) w^^2) v.
 
     The pose is (..., 4, 4). S is (..., 6), with ``|w| = 1``, or ``w = 0`` and ``|v| = 1``, which is not checked; see
     `unit`. q is (...), in radians, or in metres for a pure translation.
@@ -284,8 +270,7 @@ def log(T: ArrayLike) -> Array:
 
     V = [w; v], (..., 6), is in radians and metres, of a pose T (..., 4, 4) in metres. The rotation vector is computed
     from the unit quaternion, which is the largest row of 4 q q^T, normalised, so that no digits are lost near 0 or near
-    pi. At exactly pi, w and -w are both solutions, and either may be returned. Raises ShapeError if T has another shape
-    or entries that are not finite.
+    pi. At exactly pi, w and -w are both solutions, and either may be returned.
     """
     T = shaped(T, (4, 4), "pose")
     R = T[..., :3, :3]
@@ -441,16 +426,13 @@ def reciprocal_product(S1: ArrayLike, S2: ArrayLike) -> Array:
     """Reciprocal product w1.v2 + v1.w2, (...), of two screws (..., 6) in the same frame; the same in every frame.
 
     Both are [w; v]: pass a wrench [n; f] as [f; n]. Zero means that a wrench along one does no work on a twist along
-    the other. Raises ShapeError if a screw has another shape or entries that are not finite.
+    the other.
     """
     return dot(shaped(S1, (6,), "screw"), to_linear_first(S2))
 
 
 def virtual_power(V: ArrayLike, F: ArrayLike) -> Array:
-    """Power w.n + v.f in watts, (...), of wrenches [n; f] on twists [w; v], both (..., 6) and in the same frame.
-
-    Raises ShapeError if an argument has another shape or entries that are not finite. docs/mathematics.md §1.
-    """
+    """Power w.n + v.f in watts, (...), of wrenches [n; f] on twists [w; v], both (..., 6) and in the same frame."""
     return dot(shaped(V, (6,), "twist"), shaped(F, (6,), "wrench"))
 
 
@@ -516,19 +498,16 @@ def rotation_vector_of(q: Array) -> Array:
 
 
 def to_linear_first(V: ArrayLike) -> Array:
-    """[v; w] from [w; v] (or [f; n] from [n; f]), shape (..., 6). Raises ShapeError for another shape."""
+    """[v; w] from [w; v] (or [f; n] from [n; f]), shape (..., 6)."""
     V = shaped(V, (6,), "twist or wrench")
     return np.concatenate([V[..., 3:], V[..., :3]], axis=-1)
 
 
 def from_linear_first(V: ArrayLike) -> Array:
-    """[w; v] from [v; w] (or [n; f] from [f; n]), shape (..., 6): the inverse of `to_linear_first`; the same errors."""
+    """[w; v] from [v; w] (or [n; f] from [f; n]), shape (..., 6): the inverse of `to_linear_first`."""
     return to_linear_first(V)
 
 
 def to_linear_first_matrix(matrix: ArrayLike) -> Array:
-    """Matrix (..., 6, 6) of a linear map for [v; w] from its matrix for [w; v], or the reverse.
-
-    Raises ShapeError for another shape.
-    """
+    """Matrix (..., 6, 6) of a linear map for [v; w] from that for [w; v], or the reverse."""
     return np.roll(shaped(matrix, (6, 6), "matrix"), (3, 3), axis=(-2, -1))

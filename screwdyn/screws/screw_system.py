@@ -63,20 +63,14 @@ class ScrewSystem:
         return len(self.components)
 
     def jacobian(self, J: Any) -> Any:
-        """The λ rows of a Jacobian (…, 6, k), its time derivative, or a SymPy matrix of either, (…, λ, k).
-
-        Raises ShapeError if it has another shape.
-        """
+        """The λ rows (…, λ, k) of a Jacobian (…, 6, k), its rate, or a SymPy matrix; ShapeError for other shapes."""
         if np.shape(J)[-2:-1] != (6,):
             raise ShapeError(f"a Jacobian has 6 rows, [ω; v]; got shape {np.shape(J)}")
         rows = list(self.components)
         return J[rows, :] if expressions.is_matrix(J) else np.asarray(J)[..., rows, :]
 
     def inertia(self, M: Any) -> Any:
-        """An inertia (…, 6, 6), or a SymPy matrix, restricted to the space: B M Bᵀ, (…, λ, λ), with B the basis.
-
-        Raises ShapeError if it has another shape.
-        """
+        """An inertia (…, 6, 6), also of SymPy, in the space: B M Bᵀ, (…, λ, λ); ShapeError for other shapes."""
         if np.shape(M)[-2:] != (6, 6):
             raise ShapeError(f"an inertia is a matrix (…, 6, 6); got shape {np.shape(M)}")
         if expressions.is_matrix(M):
@@ -126,18 +120,12 @@ def system_basis(screws: ArrayLike, tol: float = 1e-9) -> Array:
 
 
 def system_order(screws: ArrayLike, tol: float = 1e-9) -> int:
-    """Order of a screw system: the dimension λ ≤ 6 of the space spanned by screws (..., 6) (docs/mathematics.md §9).
-
-    Parameters and errors as for `system_basis`.
-    """
+    """Order λ ≤ 6 of a screw system: the dimension of the space of screws (..., 6); all else as for `system_basis`."""
     return _span(screws, tol)[1]
 
 
 def reciprocal_system(screws: ArrayLike, tol: float = 1e-9) -> Array:
-    """Orthonormal basis, (6 - order, 6), of the screws reciprocal to all given screws (docs/mathematics.md §9).
-
-    Parameters and errors as for `system_basis`.
-    """
+    """Orthonormal basis, (6 - order, 6), of the screws reciprocal to all given; all else as for `system_basis`."""
     basis, order = _span(screws, tol)
     return to_linear_first(basis[order:])
 

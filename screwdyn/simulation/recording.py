@@ -232,24 +232,15 @@ class Recording:
         return self._table("coordinates", "torque")
 
     def __getitem__(self, position: str) -> Array:
-        """Values of one position, (samples,), rad, m or a component of a quaternion.
-
-        Raises UnknownNameError if the tree never had it.
-        """
+        """Values of one position, (samples,), rad, m, or of a quaternion; UnknownNameError if the tree never had it."""
         return self.q[:, self._index(position, self.positions)].copy()
 
     def velocity(self, coordinate: str) -> Array:
-        """Rates of one coordinate, (samples,), rad/s or m/s.
-
-        Raises UnknownNameError if the tree never had it.
-        """
+        """Rates of one coordinate, (samples,), rad/s or m/s; UnknownNameError if the tree never had it."""
         return self.qd[:, self._index(coordinate, self.coordinates)].copy()
 
     def torque(self, coordinate: str) -> Array:
-        """Torques applied to one coordinate, (samples,), N m or N.
-
-        Raises UnknownNameError if the tree never had it.
-        """
+        """Torques applied to one coordinate, (samples,), N m or N; UnknownNameError if the tree never had it."""
         return self.tau[:, self._index(coordinate, self.coordinates)].copy()
 
     def to_npz(self, path: str | os.PathLike[str]) -> None:
@@ -324,10 +315,7 @@ class Recording:
             writer.writerows(["" if x != x else repr(x) for x in row] for row in rows)
 
     def to_frame(self) -> Any:
-        """The columns of :meth:`to_csv` as a pandas.DataFrame with the index ``t``.
-
-        Raises ScrewdynError if pandas is not installed.
-        """
+        """The columns of :meth:`to_csv` as a pandas.DataFrame with the index ``t``; ScrewdynError without pandas."""
         try:
             from pandas import DataFrame
         except ImportError as missing:
@@ -430,10 +418,7 @@ class Recording:
         return Text("\n".join([*lines, "", _unaccounted(E.residual, scale), *_called(self.trial_calls, len(t))]))
 
     def animate(self, *path: Any, **options: Any) -> Any:
-        """Of a :class:`Run`, a film of the robot; see :meth:`Run.animate`.
-
-        Raises ScrewdynError for a recording, which has no trees, so that there is nothing to draw.
-        """
+        """Of a :class:`Run`, a film (:meth:`Run.animate`); ScrewdynError for a recording, which has no trees."""
         raise ScrewdynError(
             "a recording has the samples of a run, but not its robot, so it cannot be animated; animate the run itself "
             "before it is saved: simulate(…).animate('run.html')"

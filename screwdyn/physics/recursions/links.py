@@ -391,10 +391,7 @@ def contribution_of_link(table: Table, link: Place, columns: Table, work: Worksp
 
 
 def dynamics_at_com(link: Place, down: steps.Vector, w: steps.Vector, columns: Table, k: int, share: Share) -> None:
-    """J, J̇, M = Jᵀ M̄ J, C = Jᵀ (M̄ J̇ + B J) and g = −m J_vᵀ Rᵀ g₀ of a link from the k columns of its row.
-
-    Gravity and the angular velocity are in the frame of the row.
-    """
+    """J, J̇, M = Jᵀ M̄ J, C = Jᵀ (M̄ J̇ + B J), g = −m J_vᵀ Rᵀ g₀ of a link, from gravity and ω in its row's frame."""
     m, I, X = link.mass, link.inertia, com_pose(link)
     J, J_dot, M, C, g = share
     for c in range(k):

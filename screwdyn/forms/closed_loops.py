@@ -17,8 +17,10 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.numbers import Dynamics, Numbers, one_state, torques
 from screwdyn.mechanism.link import Loop
 from screwdyn.physics.closure import Closure, weights
-from screwdyn.physics.model import Model
+from screwdyn.physics.joint_forces import subtree_wrench
+from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.recursions.loops import REDUNDANT
+from screwdyn.screws.screw import Ad, inverse
 
 # Gap, m and rad, of loops that count as assembled.
 _CLOSED = 1e-10
@@ -136,11 +138,7 @@ class ClosedLoops(Dynamics):
         """
         one = self._frozen()
         closure = Closure(one, one.model)
-        q, rates, forces = one_state(one.model, q=q, qd=qd, tau=tau)
-        factors = closure.factors(q)
-        f = factors.lower(forces - one.bias_force(q, rates))
-        L_qdd = factors.L.T @ factors.least(-one.constraint_jacobian_dot(q, rates) @ rates)
-        given, nothing = factors.least_multipliers(L_qdd - f), factors.undetermined()
+        given, nothing = _multipliers(closure, *one_state(one.model, q=q, qd=qd, tau=tau))
         wrenches, undetermined = {}, {}
         for loop, N, own in closure.own():
             wrenches[loop.name] = N @ given[own]
@@ -227,6 +225,44 @@ class ClosedLoops(Dynamics):
 
 class ClosedNumbers(Numbers, ClosedLoops):
     """The functions of one model with loops."""
+
+
+def _multipliers(closure: Closure, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
+    """λ in one state, (m,), of least λᵀλ, and a basis of what can be added to it, (m, …)."""
+    factors = closure.factors(q)
+    f = factors.lower(tau - closure.of.bias_force(q, qd))
+    L_qdd = factors.L.T @ factors.least(-closure.of.constraint_jacobian_dot(q, qd) @ qd)
+    return factors.least_multipliers(L_qdd - f), factors.undetermined()
+
+
+def exerted_wrench(tree: Robot, link: str, by: str, q: Array, qd: Array, qdd: Array, tau: Array) -> Array:
+    """Wrenches that another link exerts on a link, (k, 6), in its frame, in k states with the forces of all joints.
+
+    By the loops between them and, if one is the parent of the other, by that joint, which transmits what acts on the
+    links beyond it but by loops (docs/mathematics.md §11). NaN if redundant constraints leave it undetermined.
+    """
+
+    def to_base(name: str) -> Array:
+        return Ad(inverse(tree.forward_kinematics(name, q))).swapaxes(-1, -2)
+
+    closure, found = Closure(tree, tree.model), np.zeros((len(q), 6, 1))
+    by_loops = np.zeros((len(q), 6, sum(N.shape[1] for N in closure.wrenches)))
+    for loop, N, own in closure.own():
+        sign = ((loop.link, loop.to) == (link, by)) - ((loop.link, loop.to) == (by, link))
+        by_loops[..., own] += sign * (to_base(loop.link) @ N)
+    for child, parent, sign in ((link, by, 1), (by, link, -1)):
+        if tree.parent(child) == parent:
+            beyond = tree.subtree(child)
+            found += sign * (to_base(child) @ subtree_wrench(tree, child, q, qd, qdd)[..., None])
+            for loop, N, own in closure.own():
+                crossing = (loop.link in beyond) - (loop.to in beyond)
+                by_loops[..., own] -= sign * crossing * (to_base(loop.link) @ N)
+    for k, A in enumerate(by_loops):
+        if A.any():
+            given, nothing = _multipliers(closure, q[k], qd[k], tau[k])
+            known = np.abs(A @ nothing).max(initial=0.0) <= REDUNDANT * np.abs(A).max()
+            found[k, :, 0] += A @ given if known else np.nan
+    return np.asarray((Ad(tree.forward_kinematics(link, q)).swapaxes(-1, -2) @ found)[..., 0])
 
 
 def dependent(model: Model, J: Array, rank: int, independent: Sequence[int]) -> list[int]:

@@ -306,6 +306,12 @@ class Topology(_Found):
                 beyond[name] = None
         return tuple(beyond)
 
+    def neighbours(self, link: str) -> set[str]:
+        """Names of the links that joints and loops connect with a link."""
+        ends = [(loop.link, loop.to) for loop in self.loops.values()]
+        ends += [(at.link.name, at.parent or "") for at in self.attached]
+        return {x for pair in ends if link in pair for x in pair} - {link}
+
     def with_gravity(self, gravity: ArrayLike) -> Topology:
         """The structure with another acceleration of gravity; ShapeError if it is not three finite numbers."""
         return replace(self, gravity=_field(gravity), revision=self.revision + 1)

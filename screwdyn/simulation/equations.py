@@ -514,10 +514,10 @@ class EquationsOfMotion:
         """Whether the accelerations are a fixed function of the state: without callbacks, dry friction and stops."""
         return all(x is None for x in (self.controller, self.disturbance, self.holding, self.springs))
 
-    def sample(self, t: float, q: Array, qd: Array) -> tuple[Array, Array]:
-        """Torques and accelerations at a time, (nv,)."""
+    def sample(self, t: float, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+        """Torques, accelerations and :meth:`forces` at a time, (nv,)."""
         tau, force = self.forces(t, q, qd)
-        return self.none.copy() if tau is None else tau.copy(), self.accelerations(q, qd, force)
+        return self.none.copy() if tau is None else tau.copy(), self.accelerations(q, qd, force), force.copy()
 
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
         """q̈, (nv,), for all joint forces but those on freedoms that are held."""

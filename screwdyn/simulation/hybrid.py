@@ -46,6 +46,14 @@ class TreeMotion(Samples):
 
     layout: Layout
     pieces: Sequence[Polynomial]
+    # All joint forces but those that hold freedoms, (k, nv).
+    force: Array
+
+    def forces(self, times: Array | None) -> Array:
+        """The joint forces at times within the motion, (k, nv), linear between samples, or at all samples."""
+        if times is None:
+            return self.force
+        return np.array([np.interp(times, self.t, x) for x in self.force.T]).reshape(-1, len(times)).T
 
     def values(self, times: Array | None) -> tuple[Array, Array, Array]:
         """Positions, rates and accelerations, (k, nq) and (k, nv), at times within the motion, or at all samples."""
@@ -74,8 +82,8 @@ class Recorder:
         self.next = math.floor((begin - start) / step + ROUNDING) + 1
         self.times: list[Array] = []
         self.values: list[Array] = []
-        # Torques and accelerations.
-        self.derived: list[tuple[Array, Array]] = []
+        # Torques, accelerations and joint forces.
+        self.derived: list[tuple[Array, Array, Array]] = []
         self.pieces: list[Polynomial] = []
 
     def sample(self, t: float, y: Array) -> None:
@@ -104,14 +112,16 @@ class Recorder:
         y = equations.closed(np.concatenate(self.values, axis=1).T)
         q, qd = layout.parts(y)
         if equations.smooth:
-            own, torque = equations.own.viscous_force(qd) + equations.own.spring_force(q), np.zeros(qd.shape)
-            qdd = np.asarray(equations.tree.forward_dynamics(q, qd, own))
+            force, torque = equations.own.viscous_force(qd) + equations.own.spring_force(q), np.zeros(qd.shape)
+            qdd = np.asarray(equations.tree.forward_dynamics(q, qd, force))
         else:
-            torque, qdd = (np.array(x).reshape(qd.shape) for x in zip(*self.derived, strict=True))
+            torque, qdd, force = (np.array(x).reshape(qd.shape) for x in zip(*self.derived, strict=True))
         model, tree, t = layout.model, layout.tree, np.concatenate(self.times)
         named = [(name, tree.joint(name)) for name in tree.joints]
         joints = {x: joint for name, joint in named for x in (*joint.position_names(name), *joint.freedom_names(name))}
-        motion = TreeMotion(model.positions, model.coordinates, t, q, qd, qdd, torque, joints, layout, self.pieces)
+        motion = TreeMotion(
+            model.positions, model.coordinates, t, q, qd, qdd, torque, joints, layout, self.pieces, force
+        )
         kinetic = np.asarray(tree.kinetic_energy(q, qd))
         return motion, (kinetic, equations.potential(q), *y[:, layout.n :].T)
 

@@ -16,6 +16,7 @@ from screwdyn.changes.change import Happened, Scheduled, seconds
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.closed_loops import exerted_wrench
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.joint_forces import subtree_wrench
 from screwdyn.physics.model import Robot
@@ -112,14 +113,14 @@ class Run(Recording):
         ScrewdynError
             As for :meth:`at`.
         """
-        return self._of_link(link, t, side, (4, 4), lambda tree, q, qd, qdd: tree.forward_kinematics(link, q))
+        return self._of_link(link, t, side, (4, 4), lambda tree, q, *_: tree.forward_kinematics(link, q))
 
     def twist(self, link: str, t: ArrayLike | None = None, side: Side = "after", frame: Frame = "com") -> Array:
         """Twists [ω; v] of a link, (…, 6), rad/s and m/s.
 
         Frames as for :meth:`KinematicTree.jacobian`; everything else as for :meth:`pose`.
         """
-        return self._of_link(link, t, side, (6,), lambda tree, q, qd, qdd: tree.link_twist(link, q, qd, frame))
+        return self._of_link(link, t, side, (6,), lambda tree, q, qd, *_: tree.link_twist(link, q, qd, frame))
 
     def acceleration(self, link: str, t: ArrayLike | None = None, side: Side = "after", frame: Frame = "com") -> Array:
         """Time derivatives of :meth:`twist`, entry by entry, (…, 6), rad/s² and m/s².
@@ -127,9 +128,11 @@ class Run(Recording):
         At samples they follow from the forces; at other times from the derivatives of the integrator's polynomials,
         which have fewer correct digits.
         """
-        return self._of_link(link, t, side, (6,), lambda tree, *motion: tree.link_acceleration(link, *motion, frame))
+        return self._of_link(
+            link, t, side, (6,), lambda tree, *motion: tree.link_acceleration(link, *motion[:3], frame)
+        )
 
-    def wrench(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
+    def wrench(self, link: str, t: ArrayLike | None = None, side: Side = "after", by: str | None = None) -> Array:
         """Wrenches [n; f] on a link and all links beyond it but their weight, (…, 6), in its frame; N m and N.
 
         The sum of the wrench that its joint exerts on it, of external wrenches on these links, and of those of closed
@@ -137,8 +140,24 @@ class Run(Recording):
         (docs/mathematics.md §11); of the base, the reaction of the ground. It follows from the motion, with
         accelerations as for :meth:`acceleration`, and does not include the inertia of armatures.
         Everything else as for :meth:`pose`.
+
+        With ``by``, what another link exerts on the link itself, by the joint between them and by loops:
+        ``run.wrench("foot", by=tree.base)`` is the reaction of the ground on a foot that a loop holds there. That of a
+        joint includes external wrenches beyond it. It is zero while nothing connects the links, and NaN where
+        redundant loops leave it undetermined. Between samples, joint forces are interpolated linearly. Raises
+        :class:`ScrewdynError` if nothing connects the links at any time.
         """
-        return self._of_link(link, t, side, (6,), lambda tree, *motion: subtree_wrench(tree, link, *motion))
+        if by is None:
+            return self._of_link(link, t, side, (6,), lambda tree, *x: subtree_wrench(tree, link, *x[:3]))
+        near = {name for topology in self._topologies for name in topology.neighbours(link)}
+        if near and by not in near:
+            raise ScrewdynError(f"nothing connects {link!r} with {by!r}, but with {', '.join(sorted(near))}")
+
+        def exerted(tree: Robot, *motion: Array) -> Array:
+            connected = by in tree.topology.neighbours(link)
+            return exerted_wrench(tree, link, by, *motion) if connected else np.zeros((len(motion[0]), 6))
+
+        return self._of_link(link, t, side, (6,), exerted)
 
     def _of_link(
         self,
@@ -146,9 +165,9 @@ class Run(Recording):
         t: ArrayLike | None,
         side: Side,
         shape: tuple[int, ...],
-        evaluate: Callable[[Robot, Array, Array, Array], Array],
+        evaluate: Callable[[Robot, Array, Array, Array, Array], Array],
     ) -> Array:
-        """A function of a link's motion at all samples or at given times."""
+        """A function of a link's tree, of q, q̇, q̈ and joint forces, at all samples or at given times."""
         trees = [motion.layout.tree for motion in self.motions]
         if not isinstance(link, str) or not any(link in tree.links for tree in trees):
             raise UnknownNameError.of(link, dict.fromkeys(name for tree in trees for name in tree.links))
@@ -158,7 +177,8 @@ class Run(Recording):
         for k, (motion, tree) in enumerate(zip(self.motions, trees, strict=True)):
             at = owners == k
             if link in tree.links and at.any():
-                found[at] = evaluate(tree, *motion.values(None if times is None else times[at]))
+                chosen = None if times is None else times[at]
+                found[at] = evaluate(tree, *motion.values(chosen), motion.forces(chosen))
         return found if t is None or np.ndim(t) else found[0]
 
     @property

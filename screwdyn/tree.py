@@ -372,7 +372,7 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
             Any of ``"com"``, the centre of mass; ``"joints"``, the axes of links with shapes too; ``"collision"``, the
             shapes for contacts instead of the visual ones.
         hide : sequence of str
-            Links, and any of ``"grid"``, ``"joints"`` and ``"text"``.
+            Links, and any of ``"events"``, ``"grid"``, ``"joints"`` and ``"text"``.
         camera : (3,) or (2, 3) array, optional
             The direction from the robot to the camera, which is as far away as it has to be to see all of it; or the
             position of the camera and the point that it looks at, m in the base frame. By default from above one side.

@@ -295,21 +295,15 @@ def demo(
 
 
 def _figure(task: Task, title: str, run: sd.Run, without_model: sd.Run) -> Any:
+    from screwdyn.simulation.film import scene_at
     from screwdyn.views.figures import plot_comparison
+    from screwdyn.views.picture import Painter
+    from screwdyn.views.scene import View
 
-    robot, moving = task.robot, _freedoms(task.robot, task.to)
     grasp, release = (happened.t for happened in run.events)
-    first, last = int(np.searchsorted(run.t, grasp, "right")) - 1, int(np.searchsorted(run.t, release))
-    moments = {"start": 0, f"grasp, {grasp:.2g} s": first, "on the way": (first + last) // 2}
-    moments |= {f"release, {release:.2g} s": last, "end": len(run.t) - 1}
-    snapshots = []
-    for label, k in moments.items():
-        q, load = run.states[k].q, None
-        arm = np.array([robot.forward_kinematics(link, q[: robot.nv])[:3, 3] for link in robot.path(task.to)])
-        if len(q) > robot.nv:
-            pose = task.loaded.forward_kinematics(task.crate, q)
-            load = np.array([pose[:3, 3], pose[:3, :3] @ task.body.com + pose[:3, 3]])
-        snapshots.append((label, arm, load))
-    planned, trail = dict(zip(robot.coordinates, task.planned(run).T, strict=True)), task.trail(run.q[:, : robot.nv])
-    deviations = task.deviation(run), task.deviation(without_model)
-    return plot_comparison(title, (run, without_model), {x: planned[x] for x in moving}, deviations, snapshots, trail)
+    times = {"start": 0.0, f"grasp, {grasp:.2g} s": grasp, "on the way": (grasp + release) / 2}
+    times[f"0.2 s after the release at {release:.2g} s"] = release + 0.2
+    view = View(hide=("events", "text"), camera=(1, -0.35, 0.35), size=(400, 340))
+    painter = Painter(scene_at(run.motions, run.events, np.array([*times.values()]), view))
+    pictures = {label: painter.draw(k) for k, label in enumerate(times)}
+    return plot_comparison(title, pictures, (run, without_model), (task.deviation(run), task.deviation(without_model)))

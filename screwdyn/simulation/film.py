@@ -13,6 +13,7 @@ from screwdyn.changes.change import Happened
 from screwdyn.changes.grasp import FreeBody, Grasp, GraspEvent, brings_its_motion
 from screwdyn.changes.release import ReleaseEvent
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
+from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import free
 from screwdyn.physics.state import State
 from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion
@@ -35,8 +36,15 @@ def run_scene(
             f"{end - begin:.4g} s with {rate:.4g} frames per second are {frames} frames, and a film has at most "
             f"{_MOST_FRAMES}; choose a smaller fps"
         )
+    return scene_at(motions, events, np.minimum(begin + np.arange(frames) / rate, end), view)
+
+
+def scene_at(
+    motions: Sequence[TreeMotion], events: Sequence[Happened], times: Array, view: View | None = None
+) -> Scene:
+    """The scene of a run at rising times (frames,), s; all else as for :func:`stage_scene`."""
     parts, marks = _stages(motions, events)
-    return stage_scene(parts, np.minimum(begin + np.arange(frames) / rate, end), marks, view)
+    return stage_scene(parts, times, marks, view)
 
 
 def _stages(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> tuple[list[Stage], list[Mark]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ try:
     from matplotlib.axes import Axes as Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Figure
-    from matplotlib.ticker import MaxNLocator
 except ImportError as missing:
     raise ScrewdynError(f"drawing needs matplotlib ({missing}): pip install 'screwdyn[plot]'") from missing
 
@@ -335,8 +334,8 @@ _BOOKED = (
     ("lost in impacts", "#000000", ":"),
 )
 _THICK = 1.3
-# Rows of texts of events; lines of further events have no text.
-_ROWS = 4
+# Rows of texts of events; lines of further events have no text. Pixels between texts in a row.
+_ROWS, _APART = 4, 15.0
 
 
 def _draw_panel(ax: Axes, run: Run, panel: _Panel) -> None:
@@ -348,22 +347,29 @@ def _draw_panel(ax: Axes, run: Run, panel: _Panel) -> None:
         ax.plot(run.t, values, color="0.82", lw=0.7, zorder=1.5, label="" if k else others)
     ax.set_ylabel(panel.axis)
     shown = [curve.values for curve in panel.curves] + [*panel.others]
+    low, high = _range(shown, panel.scale)
     limits: dict[float, list[Any]] = {}
     for k, curve in enumerate(panel.curves):
         for value in curve.limits:
-            limits.setdefault(value, []).append(palette(k, len(panel.curves)))
-    for k, value in enumerate(_set_range(ax, shown, panel.scale, [*limits])):
-        colour = limits[value][0] if len(limits[value]) == 1 else "0.4"
+            if np.fmin.reduce(np.abs(curve.values - value)) <= 0.2 * (high - low):
+                limits.setdefault(value, []).append(palette(k, len(panel.curves)))
+    for k, (value, colours) in enumerate(limits.items()):
+        colour = colours[0] if len(colours) == 1 else "0.4"
         ax.axhline(value, color=colour, lw=0.9, ls=(0, (1, 1.5)), zorder=1.6, label="" if k else "limit of a joint")
+    _set_range(ax, min([low, *limits]), max([high, *limits]))
+
+
+def _ledger(run: Run) -> list[tuple[tuple[str, str, str], Array]]:
+    """What is drawn of the ledger, and how: entries that are not zero, and what the robot has."""
+    E = run.energy
+    booked = zip(_BOOKED, (E.work, E.external, E.exchanged, -E.dissipated, -E.impact_loss), strict=True)
+    had = [(_KINETIC, E.kinetic), (_POTENTIAL, E.potential - E.potential[0])]
+    return had + [(style, x) for style, x in booked if np.abs(x).max() > 1e-12 * _energy_scale(run)]
 
 
 def _draw_energy(ax: Axes, run: Run) -> None:
     """Draw the ledger: what the robot has, what it gains with a plus, what it loses with a minus."""
-    E = run.energy
-    scale = _energy_scale(run)
-    booked = (E.work, E.external, E.exchanged, -E.dissipated, -E.impact_loss)
-    drawn = [(_KINETIC, E.kinetic), (_POTENTIAL, E.potential - E.potential[0])]
-    drawn += [(style, x) for style, x in zip(_BOOKED, booked, strict=True) if np.abs(x).max() > 1e-12 * scale]
+    E, scale, drawn = run.energy, _energy_scale(run), _ledger(run)
     for (label, colour, line), x in drawn:
         signed = f"{x[-1]:+.3g}".replace("-", "−")
         text = label if label in (_KINETIC[0], _POTENTIAL[0]) else f"{label}, {signed} J"
@@ -373,11 +379,11 @@ def _draw_energy(ax: Axes, run: Run) -> None:
     label = f"unaccounted for, up to {worst:{'.0e' if worst else '.0f'}} J"
     ax.plot(run.t, E.residual, color="0.8", lw=3.5, zorder=1.2, label=label)
     ax.set_ylabel("energy (J)")
-    _set_range(ax, [x for _, x in drawn] + [E.residual], scale)
+    _set_range(ax, *_range([x for _, x in drawn] + [E.residual], scale))
 
 
-def _set_range(ax: Axes, values: Sequence[Array], scale: float, limits: Sequence[float] = ()) -> list[float]:
-    """Set the range of the axis so that it shows the values, but not noise, and the limits near them, returned."""
+def _range(values: Sequence[Array], scale: float) -> tuple[float, float]:
+    """The range of values, but not that of noise."""
     low = float(min(np.fmin.reduce(x) for x in values))
     high = float(max(np.fmax.reduce(x) for x in values))
     if high - low <= _NOISE * scale:
@@ -385,14 +391,15 @@ def _set_range(ax: Axes, values: Sequence[Array], scale: float, limits: Sequence
         # Otherwise the axis would count from an offset such as 1e-13.
         middle = 0.0 if abs(middle) <= _NOISE * scale else middle
         low, high = middle - half, middle + half
-    near = [x for x in limits if low - 0.2 * (high - low) <= x <= high + 0.2 * (high - low)]
-    low, high = min([low, *near]), max([high, *near])
+    return low, high
+
+
+def _set_range(ax: Axes, low: float, high: float) -> None:
     ax.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
-    return near
 
 
 def _finish(ax: Axes, title: str, run: Run, beside: bool = True) -> None:
-    """Add title, grid, a legend, beside the data or among them, and a labelled line for every event."""
+    """Add title, grid, and a legend, beside the data or among them."""
     ax.set_title(title, loc="left", fontsize=8.5, fontweight="bold")
     ax.grid(alpha=0.25, lw=0.6)
     ax.spines[["top", "right"]].set_visible(False)
@@ -404,40 +411,45 @@ def _finish(ax: Axes, title: str, run: Run, beside: bool = True) -> None:
     where: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.05)} if beside else {"loc": "best"}
     if ax.get_legend_handles_labels()[1]:
         ax.legend(**where, frameon=not beside, fontsize=7, handlelength=1.4, labelspacing=0.35)
-    _mark_events(ax, run)
 
 
-def _mark_events(ax: Axes, run: Run) -> None:
+def _mark_events(panels: Sequence[Axes], run: Run) -> None:
     """A dashed line for every event, and above the curves what it is, in rows that do not overlap."""
-    begin, span = float(run.t[0]), float(run.t[-1] - run.t[0]) or 1.0
     found: dict[float, list[str]] = {}
     for happened in run.events:
         found.setdefault(happened.t, []).append(f"{happened.verb} {short(happened.subject)}")
-    # Where the texts of each row end, as a fraction of the time.
-    rows: list[float] = []
-    written: dict[str, float] = {}
-    for t, words in sorted(found.items()):
-        text = ", ".join(dict.fromkeys(words))
-        ax.axvline(t, color="0.35", lw=0.8, ls=(0, (5, 3)), zorder=1.8)
-        # Repeated marks, such as of a joint that bounces, share a text.
-        if t - written.get(text, -math.inf) < 0.1 * span:
-            continue
-        written[text] = t
-        at, wide = (t - begin) / span, 0.015 + 0.0135 * len(text)
-        late = at + wide > 1.0 and at > 0.5
-        wide += 0.027 * late
-        start, stop = (at - wide, at) if late else (at, at + wide)
-        row = next((k for k, taken in enumerate(rows) if taken <= start), len(rows))
-        if row == _ROWS:
-            continue
-        rows[row : row + 1] = [stop]
-        # Without an arrow, a text before its line seems to belong to the line before it.
-        label, side, sign = (f"{text} →", "right", -1) if late else (text, "left", 1)
-        at_top: dict[str, Any] = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
-        style: dict[str, Any] = {"fontsize": 7, "color": "0.25", "bbox": {"color": "white", "alpha": 0.8, "pad": 0.3}}
-        ax.annotate(label, (t, 1), xytext=(3 * sign, -1 - 9 * row), ha=side, **at_top, **style)
-    low, high = ax.get_ylim()
-    ax.set_ylim(low, high + 0.11 * len(rows) * (high - low))
+    if found:
+        figure: Any = panels[0].get_figure(root=True)
+        figure.draw_without_rendering()  # places the panels, by which texts are measured
+    for ax in panels:
+        inside, rows = ax.get_window_extent(), list[float]()  # rows: where the texts of each end, in pixels
+        written: dict[str, float] = {}
+        for t, words in sorted(found.items()):
+            text = ", ".join(dict.fromkeys(words))
+            ax.axvline(t, color="0.35", lw=0.8, ls=(0, (5, 3)), zorder=1.8)
+            at = float(ax.transData.transform((t, 0))[0])
+            # Repeated marks, such as of a joint that bounces, share a text.
+            if at - written.get(text, -math.inf) < 0.1 * inside.width:
+                continue
+            written[text] = at
+            style: dict[str, Any] = {"fontsize": 7, "color": "0.25", "bbox": {"color": "white", "pad": 0.3}}
+            place: dict[str, Any] = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
+            label = ax.annotate(text, (t, 1), xytext=(3, -1), **place, **style)
+            label.set_in_layout(False)
+            box = label.get_window_extent()
+            if box.x1 > inside.x1 and at > 0.5 * (inside.x0 + inside.x1):
+                # Without an arrow, a text before its line seems to belong to the line before it.
+                label.set(text=f"{text} →", ha="right", position=(-3, -1))
+                box = label.get_window_extent()
+            row = next((k for k, taken in enumerate(rows) if taken + _APART < box.x0), len(rows))
+            if row == _ROWS:
+                label.remove()
+                continue
+            rows[row : row + 1] = [box.x1]
+            label.set_position((label.xyann[0], -1 - 8.5 * row))
+        low, high = ax.get_ylim()
+        taken = 0.085 * len(rows)
+        ax.set_ylim(low, high + taken / (1 - taken) * (high - low))
 
 
 # Inches of a figure and of a panel, which is lower where many would not fit on a page; letters have 7 points or more.
@@ -457,6 +469,12 @@ def plot_run(
         raise ScrewdynError(f"what must be one or more of {', '.join(map(repr, _QUANTITIES))}; got {what!r}")
     wanted = [name for name in _QUANTITIES if name in names]
     found = _panels(run, wanted, coordinates, degrees)
+    if ax is None and coordinates is None:
+        # Panels of noise alone are left out, unless all are.
+        moved = [panel for panel in found if any(_largest_of(x.values) > _NOISE * panel.scale for x in panel.curves)]
+        found = moved or ([] if "energy" in wanted else found)
+        if found and all(_largest_of(x) <= _NOISE * _energy_scale(run) for _, x in _ledger(run)):
+            wanted = [name for name in wanted if name != "energy"]
     titles = [panel.title for panel in found] + ["energy"] * ("energy" in wanted)
     if not titles:
         raise ScrewdynError(f"there is nothing to draw: none of the coordinates has {' or '.join(wanted)}")
@@ -473,6 +491,7 @@ def plot_run(
     for axis, title in zip(axes, titles, strict=True):
         _finish(axis, title, run, beside=ax is None)
     axes[-1].set_xlabel("time (s)", fontsize=8)
+    _mark_events(axes, run)
     whole: Figure = axes[-1].get_figure(root=True)
     return whole
 
@@ -486,89 +505,27 @@ _CAPTION = (
 
 
 def plot_comparison(
-    title: str,
-    runs: tuple[Run, Run],
-    planned: Mapping[str, Array],
-    deviations: tuple[Array, Array],
-    snapshots: Sequence[tuple[str, Array, Array | None]],
-    trail: Array,
+    title: str, pictures: Mapping[str, Any], runs: tuple[Run, Run], deviations: tuple[Array, Array]
 ) -> Figure:
-    """Runs of the same task with a controller that has the payload model, and with one that does not; 1600 pixels wide.
+    """Named images of moments of a run, and how far two runs of the same task are off their path; 1600 pixels wide.
 
-    The planned positions are those of all drawn coordinates at the times of the first run, and the deviations distances
-    of the tool from its planned positions over both runs, m. A snapshot has a label, points (k, 3) from the base to the
-    tool, m, and from there to the payload, if it is held; the trail (k, 3) is of the tool in the first run.
+    The first run is of a controller that has the payload model. Deviations are distances of the tool from its planned
+    positions over both runs, m.
     """
-    first, second = runs
-    figure = blank_figure(11.4, 8.6, 140)
+    figure = blank_figure(11.4, 5.4, 140)
     figure.suptitle(title, fontsize=11)
     figure.supxlabel(_CAPTION, fontsize=8)
-    grid = figure.add_gridspec(3, 2, height_ratios=(1.25, 1, 1))
-    _draw_scene(figure.add_subplot(grid[0, 0], projection="3d"), snapshots, trail)
-    deviation = figure.add_subplot(grid[0, 1])
+    grid = figure.add_gridspec(2, len(pictures), height_ratios=(1.9, 1))
+    for k, (label, image) in enumerate(pictures.items()):
+        picture = figure.add_subplot(grid[0, k])
+        picture.imshow(image)
+        picture.set_axis_off()
+        picture.set_title(label, fontsize=9)
+    ax = figure.add_subplot(grid[1, :])
     for run, distance, (label, colour, style) in zip(runs, deviations, (_WITH, _WITHOUT), strict=True):
-        deviation.plot(run.t, 1000 * distance, style, color=colour, lw=1.5, label=label)
-    deviation.set_ylabel("distance (mm)")
-    _finish(deviation, "distance of the tool from its planned path", first)
-
-    def drawn(row: int, column: int, quantity: str, names: Sequence[str], title: str) -> Iterator[tuple[Axes, _Panel]]:
-        found = _panels(first, [quantity], names, True)
-        # A cell that is divided is not aligned with the others.
-        cell = grid[row, column]
-        parts = [cell] if len(found) == 1 else cell.subgridspec(len(found), 1)
-        for k, panel in enumerate(found):
-            ax = figure.add_subplot(parts[k], sharex=deviation)
-            _draw_panel(ax, first, panel)
-            yield ax, panel
-            _finish(ax, title, first)
-
-    for ax, panel in drawn(1, 0, "positions", [*planned], "joint positions"):
-        for k, curve in enumerate(panel.curves):
-            color = palette(k, len(panel.curves))
-            ax.plot(second.t, panel.factor * second[curve.name], ":", color=color, lw=_THICK)
-            ax.plot(first.t, panel.factor * planned[curve.name], "--", color="black", lw=0.6)
-        for style, label in (("k-", _WITH[0]), ("k:", _WITHOUT[0]), ("k--", "planned")):
-            ax.plot([], [], style, lw=0.6 if label == "planned" else _THICK, label=label)
-    swings = [name for name in first.coordinates if first.joints[name].passive]
-    for ax, panel in drawn(1, 1, "positions", swings, "swing of the payload (no motor)"):
-        # The legend names the controllers instead of the joints.
-        for line in ax.lines[: len(panel.curves)]:
-            line.set(color=_WITH[1], label=_WITH[0])
-        for curve in panel.curves:
-            label, colour, style = _WITHOUT
-            ax.plot(second.t, panel.factor * second[curve.name], style, color=colour, lw=_THICK, label=label)
-    *_, (torques, _) = drawn(2, 0, "torques", [*planned], "torques with payload model")
-    energy = figure.add_subplot(grid[2, 1], sharex=deviation)
-    _draw_energy(energy, first)
-    _finish(energy, "energy with payload model", first)
-    for lowest in (torques, energy):
-        lowest.set_xlabel("time (s)", fontsize=8)
+        ax.plot(run.t, 1000 * distance, style, color=colour, lw=1.5, label=label)
+    ax.set_ylabel("distance (mm)")
+    ax.set_xlabel("time (s)")
+    _finish(ax, "distance of the tool from its planned path", runs[0], beside=False)
+    _mark_events([ax], runs[0])
     return figure
-
-
-def _draw_scene(ax: Any, snapshots: Sequence[tuple[str, Array, Array | None]], trail: Array) -> None:
-    """Draw the robot and its payload at some times of the run with the payload model."""
-    for k, (label, arm, load) in enumerate(snapshots):
-        colour = colormaps["viridis"](0.85 * k / max(1, len(snapshots) - 1))
-        ax.plot(*arm.T, "o-", color=colour, lw=2.2, ms=3, label=label)
-        if load is not None:
-            ax.plot(*load.T, "-", color=colour, lw=1.2)
-            ax.plot(*load[-1:].T, "s", color=colour, ms=8, mec="black")
-    ax.plot(*trail.T, ":", color="0.35", lw=1.4, label="path of the tool")
-    for line in ax.lines:
-        line.set(clip_on=False, in_layout=False)
-    points = np.vstack([points for _, *drawn in snapshots for points in drawn if points is not None])
-    low, high = points.min(axis=0), points.max(axis=0)
-    span = max(float((high - low).max()), 1e-3)
-    size = 1.12 * np.maximum(high - low, 0.4 * span)
-    for axis, middle, length in zip("xyz", (low + high) / 2, size, strict=True):
-        getattr(ax, f"set_{axis}lim")(middle - 0.5 * length, middle + 0.5 * length)
-        getattr(ax, f"set_{axis}label")(f"{axis} (m)", fontsize=7, labelpad=-6)
-        getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(3))
-    # The camera is on the side of the tool.
-    out = trail.mean(axis=0) - snapshots[0][1][0]
-    ax.view_init(elev=18, azim=float(np.degrees(np.arctan2(out[1], out[0]))) - 20)
-    ax.set_box_aspect(size, zoom=1.2)
-    ax.tick_params(labelsize=6, pad=-1)
-    ax.set_title("the robot and its payload", loc="left", fontsize=8.5, fontweight="bold")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.1, 1.0), frameon=False, fontsize=7)

@@ -408,7 +408,7 @@ class Scene:
 
 
 # What show= may name, and what hide= besides links.
-_SHOWN, _HIDDEN = ("collision", "com", "joints", "momentum"), ("grid", "joints", "text")
+_SHOWN, _HIDDEN = ("collision", "com", "joints", "momentum"), ("events", "grid", "joints", "text")
 # Of a picture, in pixels.
 _SMALLEST, _LARGEST = 16, 8192
 _ROBOT: tuple[Color, ...] = ((0.42, 0.55, 0.70, 1.0), (0.60, 0.68, 0.76, 1.0))
@@ -553,7 +553,8 @@ def stage_scene(stages: Sequence[Stage], times: Array, marks: Sequence[Mark] = (
         names = (f"force on {link}", "N", _FORCE), (f"moment on {link}", "N m", _MOMENT)
         having = [act for act in robots if link in act.stage.tree.links]
         arrows += _arrows(having, times, size, functools.partial(_wrench, link=link), *names)
-    nodes += _flashes(marks, nodes, times, size)
+    if "events" not in view.hide:
+        nodes += _flashes(marks, nodes, times, size)
     return Scene(times, tuple(nodes), tuple(arrows), camera, size, frozenset(view.hide))
 
 
@@ -742,7 +743,7 @@ def _camera(acts: Sequence[_Act], nodes: Sequence[SceneNode], size: float, gravi
     middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
     half = np.tan(np.radians(Camera.FIELD_OF_VIEW / 2)) * np.array(view.size) / min(view.size)
     away = corners - middle
-    distance = 1.1 * float((away[:, 2] + (np.abs(away[:, :2]) / half).max(axis=1)).max()) + 0.1 * size
+    distance = float((away[:, 2] + 1.15 * (np.abs(away[:, :2]) / half).max(axis=1)).max()) + 0.05 * size
     return Camera(middle @ picture + distance * back, middle @ picture, up, view.size)
 
 

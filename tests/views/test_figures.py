@@ -47,7 +47,7 @@ def test_joints_of_several_freedoms_are_drawn_by_position_and_by_force() -> None
     tree.attach(CRATE, to="ship", joint=sd.cylindrical(name="pin", passive=True), name="arm")
     wind = {"ship": np.array([0, 0, 0, 1.0, 0, 0])}
     run = sd.simulate(tree, sd.State(tree), 0.1, lambda t, s: {"ship[vz]": 9.0}, wrenches=lambda t, s: wind, step=0.02)
-    found = panels(run.plot())
+    found = panels(run.plot(coordinates=("ship", "hip", "pin")))
     driven, slides, passive = (
         found[f"{what} joints"] for what in ("angles of driven", "displacements of driven", "angles of passive")
     )
@@ -246,6 +246,30 @@ def test_the_largest_motions_and_torques_are_coloured() -> None:
     assert len(coloured) == 8 and pushed < coloured and not coloured & {"link0", "link1", "link7"}
 
 
+def test_noise_is_no_panel_unless_there_is_nothing_else() -> None:
+    tree = arm()
+    tree.attach(CRATE, to="base", joint=sd.prismatic("x", passive=True, name="idle"), name="idle")
+    free = sd.simulate(tree, sd.State(tree, qd=[0.1, 0, 0]), 0.1, step=0.01)
+    drawn = panels(free.plot())
+    assert "torques of motors" not in drawn and "displacements of passive joints" not in drawn and "energy" in drawn
+    assert list(panels(free.plot("torques"))) == ["torques of motors", "forces of motors"]
+    assert list(panels(free.plot("torques", coordinates="upper"))) == ["torques of motors"]
+    weightless = arm()
+    weightless.gravity = (0, 0, 0)
+    rest = sd.simulate(weightless, sd.State(weightless, [0.5, 0.1]), 0.1, step=0.01)
+    assert list(panels(rest.plot())) == ["angles of driven joints", "displacements of driven joints"]
+
+
+def test_limits_of_one_joint_are_not_drawn_for_the_curve_of_another() -> None:
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    for name, limit in (("near", 1.05), ("far", 0.6)):
+        joint = sd.revolute("z", limits=(-9, 9), velocity=limit)
+        tree.attach(CRATE, to="base", joint=joint, name=name)
+    run = sd.simulate(tree, sd.State(tree, qd=[1.0, 0.1]), 1.0, step=0.1)
+    (ax,) = run.plot("velocities", degrees=False).axes
+    assert [c.get_ydata()[0] for c in ax.get_lines() if c.get_label() == "limit of a joint"] == [1.05]
+
+
 def test_noise_is_drawn_flat() -> None:
     tree = sd.KinematicTree(gravity=(0, 0, 0))
     tree.attach(CRATE, to="base", joint=sd.revolute("z"), name="mast")
@@ -273,7 +297,7 @@ def test_limits_near_the_curves_are_drawn() -> None:
     joint = sd.revolute("z", limits=(-3.0, 1.05), velocity=1.2, effort=5.0)
     tree.attach(CRATE, to="base", joint=joint, name="mast")
     run = sd.simulate(tree, sd.State(tree, qd=[1.0]), 1.0, step=0.1)
-    angle, rate, torque = run.plot(("positions", "velocities", "torques")).axes
+    angle, rate, torque = run.plot(("positions", "velocities", "torques"), coordinates="mast").axes
     near = [c.get_ydata()[0] for c in angle.get_lines() if c.get_label() == "limit of a joint"]
     assert near == [pytest.approx(np.degrees(1.05))] and angle.get_ylim()[1] > near[0]
     # The rate is constant, the torque zero: no limit is near.

@@ -14,8 +14,8 @@ def run():
     return swing()
 
 
-def filmed(run, show=(), fps=50.0):
-    return run_scene(run.motions, run.events, fps, View(show))
+def filmed(run, show=(), fps=50.0, hide=()):
+    return run_scene(run.motions, run.events, fps, View(show, hide))
 
 
 @pytest.fixture(scope="module")
@@ -312,6 +312,7 @@ def test_what_is_hidden_is_not_drawn_and_what_is_shown_is() -> None:
     assert parts(hide=("joints", "leg")) == {"base": [], "foot": ["body"], "bare": ["body"]}
     (part,) = node_of(still(tree, np.zeros(3), View("collision")), "leg").parts
     np.testing.assert_allclose(np.ptp(part.solids[0].vertices, axis=0), (0.2, 0.2, 0.6))
+    assert not texts_of(filmed(swing(), hide="events"))
     with pytest.raises(sd.UnknownNameError, match="'gird'; did you mean 'grid'"):
         parts(hide="gird")
 

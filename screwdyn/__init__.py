@@ -48,7 +48,7 @@ from screwdyn.simulation.simulate import Run, simulate
 from screwdyn.tree import KinematicTree, read_change
 
 if TYPE_CHECKING:
-    from screwdyn import io, robots, testing
+    from screwdyn import control, io, robots, testing
     from screwdyn.papers import formulations, selection
     from screwdyn.robots import identification
     from screwdyn.robots.identification import identify
@@ -95,6 +95,7 @@ __all__ = [
     "Weld",
     "WeldEvent",
     "c_library",
+    "control",
     "cylindrical",
     "errors",
     "fixed",
@@ -122,6 +123,7 @@ __all__ += errors.__all__
 
 # Imported when they are first used.
 _LATER = {
+    "control": "control",
     "formulations": "papers.formulations",
     "identification": "robots.identification",
     "io": "io",

@@ -1,0 +1,158 @@
+"""Control of an arm with loads that it does not know: their estimates stay bodies that can exist."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from screwdyn.control.laws import PassivityControl, Reference, _Plan
+from screwdyn.core.errors import InertiaError, ScrewdynError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.physics.model import Robot
+from screwdyn.physics.state import State
+from screwdyn.robots.identification import is_consistent, parameters_of, pseudo_inertia
+
+# ∂(ten parameters)/∂P, (10, 16): with g of ten entries, g @ _DUAL is the symmetric S with tr(S dP) = g · dπ.
+_DUAL = np.array([parameters_of(0.5 * (E + E.T)) for E in np.eye(16).reshape(16, 4, 4)]).T
+# Largest relative change of an estimate in one step, so that a rate that is too high does not lead to infinity.
+_LARGEST = 0.05
+
+
+class _Estimate:
+    """A body that is being learned: the root R of its pseudo-inertia P = R Rᵀ, and its ten parameters."""
+
+    def __init__(self, parameters: Array) -> None:
+        self.root = np.linalg.cholesky(pseudo_inertia(parameters))
+        self.parameters = parameters
+
+    def move(self, slope: Array, step: float, masses: tuple[float, float]) -> None:
+        """R ← R exp(−step Rᵀ S R / 2) to second order, which is regular; then scaled into the masses."""
+        X = (-0.5 * step) * (self.root.T @ (slope @ _DUAL).reshape(4, 4) @ self.root)
+        X *= min(1.0, _LARGEST / (math.sqrt(np.vdot(X, X)) or 1.0))
+        self.root = self.root + self.root @ (X + 0.5 * (X @ X))
+        P = self.root @ self.root.T
+        mass = min(max(P[3, 3], masses[0]), masses[1])
+        if mass != P[3, 3]:
+            self.root, P = self.root * np.sqrt(mass / P[3, 3]), P * (mass / P[3, 3])
+        self.parameters = parameters_of(P)
+
+
+class AdaptiveControl(PassivityControl):
+    """:class:`PassivityControl` that learns the inertias of some links while it follows the reference.
+
+    τ = M q̈_r + C q̇_r + g − K s with the estimates π̂ in the place of what the tree has for these links. They follow
+    Ṗ = −γ P S P, where P is the pseudo-inertia of π̂ and S the symmetric matrix with tr(S dP) = (Yᵀ s) · dπ (mirror
+    descent of −log det P; Slotine and Li 1987; Lee, Kwon and Park 2018). A step multiplies a root of P, so that every
+    estimate is a body that can exist. With an exact model of all else, the error of the motion vanishes.
+
+    An estimate begins when the tree of a state first has its link, such as after a grasp, and ends with it. Estimates
+    rest while a torque is clipped, and while |s| is below ``still``, where noise alone would move them.
+
+    Parameters
+    ----------
+    tree, reference, stiffness, damping
+        As for :class:`PassivityControl`.
+    links : sequence of str
+        Their inertias are not known; a tree may not have them yet.
+    start : Inertia, or mapping from link to Inertia, optional
+        First estimates. What matters is their size: a centre of mass is found in some seconds within the body that is
+        given. By default 1 kg in a cube of 0.5 m.
+    rate : float
+        γ, 1/(W s): 5 to 50 for loads of some kg.
+    mass : (float, float)
+        Bounds of the estimated masses, kg.
+    still : float
+        Weighted length √(sᵀ K s) of s, √W, below which estimates rest.
+
+    Raises
+    ------
+    InertiaError
+        If a first estimate is no body with a positive definite pseudo-inertia inside the bounds of the mass.
+    ScrewdynError
+        If the rate is negative; in a call, if time goes backward.
+
+    Attributes
+    ----------
+    estimates : mapping from link to Inertia
+        Present estimates.
+    """
+
+    def __init__(
+        self,
+        tree: Robot,
+        reference: Reference,
+        links: Sequence[str],
+        *,
+        start: Inertia | Mapping[str, Inertia] | None = None,
+        stiffness: ArrayLike = 10.0,
+        damping: ArrayLike = 20.0,
+        rate: float = 10.0,
+        mass: tuple[float, float] = (1e-3, np.inf),
+        still: float = 0.0,
+    ) -> None:
+        super().__init__(tree, reference, stiffness=stiffness, damping=damping)
+        if isinstance(links, str) or not rate >= 0:
+            raise ScrewdynError(f"links must be a sequence of names, and rate at least 0; got {links!r} and {rate!r}")
+        self.links, self.rate, self.masses, self.still = tuple(links), rate, mass, still
+        self._starts: dict[str, Array] = {}
+        start = Inertia.box(1.0, (0.5, 0.5, 0.5)) if start is None else start
+        for link in self.links:
+            if isinstance(start, Mapping):
+                UnknownNameError.check(link, start)
+            body = start[link] if isinstance(start, Mapping) else start
+            if not is_consistent(body.parameters) or not mass[0] <= body.mass <= mass[1]:
+                raise InertiaError(
+                    f"the first estimate of {link!r} must be a body with volume and a mass between {mass[0]:g} and "
+                    f"{mass[1]:g} kg, such as Inertia.box(1, (0.1, 0.1, 0.1)); got {body!r}"
+                )
+            self._starts[link] = body.parameters
+        self._known: dict[str, _Estimate] = {}
+        self._of_tree: dict[str, Array] = {}  # parameters that the present tree has for the links
+        self._regressors: dict[str, Array] = {}
+        self._last: float | None = None
+
+    @property
+    def estimates(self) -> dict[str, Inertia]:
+        """Present estimates by link."""
+        return {link: Inertia.from_parameters(x.parameters) for link, x in self._known.items()}
+
+    def __call__(self, t: float, state: State) -> Array:
+        """Torques of all freedoms of the state's tree, (nv,), N m or N; the estimates move by the time since the last.
+
+        Call it once in each period: in simulations with ``control_period``.
+        """
+        if self._last is not None and t < self._last:
+            raise ScrewdynError(f"time went back from {self._last:g} to {t:g} s; call it once in each period")
+        plan = self._planned(state)
+        torque, slip = self._passive(plan, t, state)
+        tau = self._clipped(plan, torque)
+        step, self._last = self.rate * (0.0 if self._last is None else t - self._last), t
+        driven = slip[plan.driven]
+        if step > 0 and not self.saturated and self.damping[plan.of_reference] @ driven**2 > self.still**2:
+            for link, estimate in self._known.items():
+                estimate.move(slip @ self._regressors[link], step, self.masses)
+        return tau
+
+    def _plan_of(self, state: State) -> _Plan:
+        plan = super()._plan_of(state)
+        here = [link for link in self.links if link in plan.tree.links]
+        bodies = {link: plan.tree.link(link).inertia for link in here}
+        self._of_tree = {link: np.zeros(10) if x is None else x.parameters for link, x in bodies.items()}
+        self._known = {link: self._known.get(link) or _Estimate(self._starts[link]) for link in here}
+        return plan
+
+    def _force(self, plan: _Plan, state: State, qd_ref: Array) -> Callable[[Array], Array]:
+        """The same with the estimates instead of what the tree has; keeps the regressors of the last call."""
+        tree, q, qd = plan.tree, state.q, state.qd
+
+        def force(qdd_ref: Array) -> Array:
+            tau = tree.reference_dynamics(q, qd, qd_ref, qdd_ref)
+            for link, estimate in self._known.items():
+                Y = self._regressors[link] = tree.reference_regressor(link, q, qd, qd_ref, qdd_ref)
+                tau = tau + Y @ (estimate.parameters - self._of_tree[link])
+            return tau
+
+        return force

@@ -1,0 +1,306 @@
+"""Feedback laws that follow a reference in the tree as it is at the time: with payloads, passive joints, followers.
+
+A law is called with a time and a state and returns the torques of all freedoms, so that it can be ``torque=`` of
+:func:`screwdyn.simulate` or a part of another program's loop. docs/control.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from screwdyn.core.errors import ScrewdynError, ShapeError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.topology import Topology, check_open
+from screwdyn.physics.model import Robot
+from screwdyn.physics.state import State
+
+# Positions, rates and accelerations of the driven joints at a time.
+Reference = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
+
+
+class _Plan(NamedTuple):
+    """What a law asks of the tree of a state, found once for each structure; indices are slices where they are all."""
+
+    topology: Topology
+    tree: Robot
+    of_reference: Any  # freedoms of the reference that the tree has
+    driven: Any  # these freedoms in the tree
+    others: Any  # the other freedoms, which get no torque
+    positions_of_reference: Any
+    positions: Any
+    several: bool  # whether differences of positions are not those of the numbers
+    efforts: Array | None  # largest torques of the freedoms; None if no joint has one
+    forces: bool  # whether joints have forces of their own
+
+
+class Law:
+    """The driven joints of a law, its gains, and the torques of the freedoms of the present tree.
+
+    The driven joints are the active ones of ``tree``. Those that the tree of a state does not have, because they are
+    locked, are left out; other freedoms of that tree, such as those of a payload on a passive joint, get no torque.
+    Torques are clipped at the ``effort`` of the joints.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        Names the driven joints; torques are those for the tree of the state.
+    **gains : float or (n,) array
+        One number, or one for each of ``coordinates``, at least 0.
+
+    Attributes
+    ----------
+    coordinates, positions : tuples of str
+        Of the driven joints.
+    saturated : tuple of str
+        Coordinates whose torque was clipped in the last call.
+
+    Raises
+    ------
+    ShapeError
+        If a gain is negative or has a wrong shape.
+    ScrewdynError
+        If no joint of the tree is active.
+    """
+
+    def __init__(self, tree: Robot, **gains: ArrayLike) -> None:
+        joints = {name: tree.joint(name) for name in tree.joints}
+        active = {name: x for name, x in joints.items() if x.nv and not x.passive and x.mimic is None}
+        if not active:
+            raise ScrewdynError("no joint of the tree is active, so there is nothing to control")
+        self.coordinates = tuple(x for name, joint in active.items() for x in joint.freedom_names(name))
+        self.positions = tuple(x for name, joint in active.items() for x in joint.position_names(name))
+        self.saturated: tuple[str, ...] = ()
+        self._plan: _Plan | None = None
+        for name, gain in gains.items():
+            given = np.asarray(gain, dtype=np.float64)
+            if given.shape not in ((), (len(self.coordinates),)) or not (given >= 0).all():
+                names = ", ".join(self.coordinates)
+                raise ShapeError(f"{name} must be a number of at least 0, or one for each of: {names}; got {gain!r}")
+            setattr(self, name, np.array(np.broadcast_to(given, len(self.coordinates))))
+
+    def __call__(self, t: float, state: State) -> Array:
+        """Torques of all freedoms of the state's tree, (nv,), N m or N; zero for those that are not driven."""
+        raise NotImplementedError
+
+    def _planned(self, state: State) -> _Plan:
+        """The plan for the tree of a state."""
+        plan = self._plan
+        if plan is None or plan.topology is not state.topology:
+            plan = self._plan = self._plan_of(state)
+        return plan
+
+    def _plan_of(self, state: State) -> _Plan:
+        tree = state.tree
+        driven, positions = (
+            np.array([names.index(x) for x in own if x in names], dtype=np.intp)
+            for own, names in ((self.coordinates, tree.coordinates), (self.positions, tree.positions))
+        )
+        kept, kept_positions = (
+            np.array([k for k, x in enumerate(own) if x in names], dtype=np.intp)
+            for own, names in ((self.coordinates, tree.coordinates), (self.positions, tree.positions))
+        )
+        joints = [tree.joint(name) for name in tree.joints]
+        efforts = [x.effort for x in joints if x.mimic is None for _ in range(x.nv)]
+        bounds = np.array([np.inf if x is None else x for x in efforts])
+        return _Plan(
+            state.topology,
+            tree,
+            _all_or(kept, len(self.coordinates)),
+            _all_or(driven, tree.nv),
+            np.setdiff1d(np.arange(tree.nv), driven),
+            _all_or(kept_positions, len(self.positions)),
+            _all_or(positions, tree.nq),
+            len(positions) != len(driven) or any(x.chart is not None for x in joints if not x.passive),
+            bounds if np.isfinite(bounds).any() else None,
+            any(x.damping or x.friction or x.stiffness for x in joints),
+        )
+
+    def _clipped(self, plan: _Plan, tau: Array) -> Array:
+        """Torques that the motors can give."""
+        if plan.efforts is None:
+            return tau
+        clipped = np.clip(tau, -plan.efforts, plan.efforts)
+        self.saturated = tuple(plan.tree.coordinates[k] for k in np.flatnonzero(clipped != tau))
+        return clipped
+
+
+class TrackingLaw(Law):
+    """A law that follows a reference; it takes into account how freedoms that are not driven move.
+
+    Springs, damping and dry friction of the joints are compensated. All else as for :class:`Law`.
+
+    Parameters
+    ----------
+    tree, **gains
+        As for :class:`Law`.
+    reference : callable t -> (q, qd, qdd)
+        Of the driven joints, in the order of ``positions`` and ``coordinates``; rad, rad/s, rad/s², or m.
+
+    Raises
+    ------
+    ShapeError
+        In a call, if the reference has wrong shapes.
+    LoopError
+        In a call, if the tree has closed loops.
+    """
+
+    def __init__(self, tree: Robot, reference: Reference, **gains: ArrayLike) -> None:
+        super().__init__(tree, **gains)
+        self.reference = reference
+
+    def _plan_of(self, state: State) -> _Plan:
+        check_open(state.topology, type(self).__name__)
+        return super()._plan_of(state)
+
+    def _errors(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array, Array]:
+        """Errors of positions and of rates, and the accelerations of the reference, of the driven freedoms."""
+        found = [np.asarray(x, dtype=np.float64) for x in self.reference(t)]
+        expected = (len(self.positions),), (len(self.coordinates),), (len(self.coordinates),)
+        if [x.shape for x in found] != [*expected]:
+            raise ShapeError(
+                f"the reference returned arrays of shapes {[x.shape for x in found]} at t = {t:g} s; expected q, qd "
+                f"and qdd of {', '.join(self.coordinates)}"
+            )
+        q, qd, qdd = found[0][plan.positions_of_reference], found[1][plan.of_reference], found[2][plan.of_reference]
+        if plan.several:
+            wanted = state.q.copy()
+            wanted[plan.positions] = q
+            error = plan.tree.model.configurations.difference(wanted, state.q)[plan.driven]
+        else:
+            error = state.q[plan.positions] - q
+        return error, state.qd[plan.driven] - qd, qdd
+
+    def _driving(self, plan: _Plan, state: State, force: Callable[[Array], Array], qdd: Array) -> Array:
+        """Torques, (nv,), with which driven freedoms have some accelerations and the others get none.
+
+        ``force`` are the forces for accelerations of all freedoms, M q̈ + other terms; its last call is for the result.
+        """
+        accelerations = np.zeros(len(state.qd))
+        accelerations[plan.driven] = qdd
+        own = plan.tree.joint_force(state.q, state.qd) if plan.forces else 0.0
+        tau = force(accelerations) - own
+        if len(plan.others):
+            columns = [force(accelerations + unit) - own - tau for unit in np.eye(len(state.qd))[plan.others]]
+            M = np.array(columns)[:, plan.others]
+            accelerations[plan.others] = np.linalg.solve(M, -tau[plan.others])
+            tau = force(accelerations) - own
+            tau[plan.others] = 0.0
+        return np.asarray(tau)
+
+
+def _all_or(indices: Any, count: int) -> Any:
+    """Indices, or a slice if they are all of them in order; NumPy takes slices in a third of the time."""
+    return slice(None) if np.array_equal(indices, np.arange(count)) else indices
+
+
+class GravityCompensation(Law):
+    """τ = g(q) − K (rest − q) − k q̇: what holds the driven joints, with springs; a hand can move the arm.
+
+    With closed loops, the torques of least norm that hold the tree. All else as for :class:`Law`; docs/control.md.
+
+    Parameters
+    ----------
+    tree
+        As for :class:`Law`.
+    damping : float or (n,) array
+        k, N m s/rad or N s/m.
+
+    Raises
+    ------
+    LoopError
+        In a call, if the motors cannot hold a tree with closed loops.
+    """
+
+    damping: Array
+
+    def __init__(self, tree: Robot, *, damping: ArrayLike = 0.0) -> None:
+        super().__init__(tree, damping=damping)
+
+    def __call__(self, t: float, state: State) -> Array:
+        """Torques of all freedoms of the state's tree, (nv,), N m or N."""
+        plan, rest = self._planned(state), np.zeros(len(state.qd))
+        tau = plan.tree.inverse_dynamics(state.q, rest, rest)
+        if plan.forces:
+            tau = tau - plan.tree.joint_force(state.q, rest)
+        tau[plan.others] = 0.0
+        tau[plan.driven] -= self.damping[plan.of_reference] * state.qd[plan.driven]
+        return self._clipped(plan, tau)
+
+
+class ComputedTorque(TrackingLaw):
+    """τ = M (q̈_d − k_d ė − k_p e) + C q̇ + g: every driven freedom follows ë + k_d ė + k_p e = 0, e = q − q_d.
+
+    With freedoms that are not driven, their accelerations are those that the equation of motion gives them (partial
+    feedback linearization; Spong 1994). Exact for an exact model: see :class:`AdaptiveControl` for an unknown load.
+    All else as for :class:`TrackingLaw`; docs/control.md.
+
+    Parameters
+    ----------
+    tree, reference
+        As for :class:`TrackingLaw`.
+    kp, kd : float or (n,) array
+        1/s² and 1/s; kd = 2 √kp is without overshoot.
+    """
+
+    kp: Array
+    kd: Array
+
+    def __init__(self, tree: Robot, reference: Reference, *, kp: ArrayLike = 100.0, kd: ArrayLike = 20.0) -> None:
+        super().__init__(tree, reference, kp=kp, kd=kd)
+
+    def __call__(self, t: float, state: State) -> Array:
+        """Torques of all freedoms of the state's tree, (nv,), N m or N."""
+        plan = self._planned(state)
+        error, rate, qdd = self._errors(plan, t, state)
+        qdd = qdd - self.kd[plan.of_reference] * rate - self.kp[plan.of_reference] * error
+        force = partial(plan.tree.inverse_dynamics, state.q, state.qd)
+        return self._clipped(plan, self._driving(plan, state, force, qdd))
+
+
+class PassivityControl(TrackingLaw):
+    """τ = M q̈_r + C q̇_r + g − K s with q̇_r = q̇_d − Λ e and s = q̇ − q̇_r (Slotine and Li 1987).
+
+    C is Christoffel's, so that ½ sᵀ M s decreases also where M is not known well; with quasi-velocities it is that of
+    the Levi-Civita connection. Freedoms that are not driven have q̇_r = q̇ and the q̈_r with which they get no torque.
+    All else as for :class:`TrackingLaw`; docs/control.md.
+
+    Parameters
+    ----------
+    tree, reference
+        As for :class:`TrackingLaw`.
+    stiffness : float or (n,) array
+        Λ, 1/s.
+    damping : float or (n,) array
+        K, N m s/rad or N s/m.
+    """
+
+    stiffness: Array
+    damping: Array
+
+    def __init__(
+        self, tree: Robot, reference: Reference, *, stiffness: ArrayLike = 10.0, damping: ArrayLike = 20.0
+    ) -> None:
+        super().__init__(tree, reference, stiffness=stiffness, damping=damping)
+
+    def __call__(self, t: float, state: State) -> Array:
+        """Torques of all freedoms of the state's tree, (nv,), N m or N."""
+        plan = self._planned(state)
+        return self._clipped(plan, self._passive(plan, t, state)[0])
+
+    def _passive(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array]:
+        """Torques that are not clipped, and s, of all freedoms."""
+        error, rate, qdd = self._errors(plan, t, state)
+        stiffness = self.stiffness[plan.of_reference]
+        slip = np.zeros(len(state.qd))
+        slip[plan.driven] = rate + stiffness * error
+        tau = self._driving(plan, state, self._force(plan, state, state.qd - slip), qdd - stiffness * rate)
+        tau[plan.driven] -= self.damping[plan.of_reference] * slip[plan.driven]
+        return tau, slip
+
+    def _force(self, plan: _Plan, state: State, qd_ref: Array) -> Callable[[Array], Array]:
+        """M q̈_r + C q̇_r + g as a function of q̈_r."""
+        return lambda qdd_ref: plan.tree.reference_dynamics(state.q, state.qd, qd_ref, qdd_ref)

@@ -1,0 +1,277 @@
+"""Torques and loads observed through the momentum p = M q̇, without accelerations. docs/control.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from screwdyn.core.errors import ScrewdynError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.topology import Topology, check_open
+from screwdyn.physics.model import Robot
+from screwdyn.physics.state import State
+from screwdyn.robots.identification import consistent_fit, is_consistent
+
+# Eigenvalue of the information, of unit diagonal, below which a direction counts as not determined.
+_UNDETERMINED = 1e-9
+
+
+class _Momentum:
+    """p, and the integral of what changes it: τ, which is held between calls, own forces of joints, Cᵀ q̇ − g."""
+
+    def __init__(self) -> None:
+        self.topology: Topology | None = None
+        self.time = 0.0
+
+    def begins(self, t: float, state: State, what: str) -> bool:
+        """Note the tree and the time; whether the tree is another one. ScrewdynError if time went back."""
+        if self.topology is not None and t < self.time:
+            raise ScrewdynError(f"time went back from {self.time:g} to {t:g} s; call the {what} once in each period")
+        new = state.topology is not self.topology
+        if new:
+            check_open(state.topology, f"the {what}")
+            self.topology, self.tree = state.topology, state.tree
+            joints = [self.tree.joint(name) for name in self.tree.joints]
+            self.forces = any(x.damping or x.friction or x.stiffness for x in joints)
+        self.period, self.time = t - self.time, t
+        return new
+
+    def rate(self, state: State) -> Array:
+        """Cᵀ q̇ − g and the own forces of joints, (nv,), N m or N."""
+        tree, q, qd = self.tree, state.q, state.qd
+        rate = tree.transposed_velocity_product(q, qd) - tree.gravity_vector(q)
+        return rate + tree.joint_force(q, qd) if self.forces else rate
+
+    def torque(self, tau: ArrayLike) -> Array:
+        """Torques of all freedoms; ShapeError for a wrong shape."""
+        given = np.asarray(tau, dtype=np.float64)
+        return given if given.shape == (self.tree.nv,) else np.asarray(self.tree.model.torques(given))
+
+
+class MomentumObserver:
+    """External torques without accelerations: r follows them with ṙ = K (τ_ext − r) (De Luca and Mattone 2003).
+
+    r = K (p − ∫ (τ + Cᵀ q̇ − g + own forces + r) dt) with p = M q̇ (docs/mathematics.md §4). A payload that is lost or
+    not in the model shows as its weight, a collision as its force. With another tree, r of the freedoms that remain
+    goes on, so that a grasp that the model knows leaves it as it was.
+
+    Parameters
+    ----------
+    gain : float
+        K, 1/s: the bandwidth; larger ones let more noise of the rates pass.
+    threshold : float
+        Torque above which a freedom is in ``alarms``, N m or N.
+
+    Attributes
+    ----------
+    residual : (nv,) array
+        r, N m or N, after the last call.
+    alarms : tuple of str
+        Coordinates whose |r| exceeds the threshold.
+
+    Raises
+    ------
+    ScrewdynError
+        If the gain or the threshold is not positive; in a call, if time goes back.
+    LoopError, ShapeError
+        In a call, for a tree with closed loops, or torques of a wrong shape.
+    """
+
+    def __init__(self, gain: float = 50.0, threshold: float = np.inf) -> None:
+        if not (gain > 0 and threshold > 0):
+            raise ScrewdynError(f"gain and threshold must be positive; got {gain!r} and {threshold!r}")
+        self.gain, self.threshold = gain, threshold
+        self.residual, self._names = np.zeros(0), tuple[str, ...]()
+        self._momentum = _Momentum()
+
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """Coordinates whose |r| exceeds the threshold."""
+        return tuple(self._names[k] for k in np.flatnonzero(np.abs(self.residual) > self.threshold))
+
+    def __call__(self, t: float, state: State, tau: ArrayLike) -> Array:
+        """r, (nv,), N m or N.
+
+        Parameters
+        ----------
+        t : float
+            s, from 0 on or later; not before that of the last call.
+        state : State
+        tau : (nv,) or (number of active freedoms,) array
+            The torques that have acted since the last call.
+        """
+        seen = self._momentum
+        if seen.begins(t, state, "observer"):
+            old = dict(zip(self._names, self.residual.tolist(), strict=True))
+            self._names = seen.tree.coordinates
+            self.residual = np.array([old.get(name, 0.0) for name in self._names])
+            self._rate = seen.rate(state)
+            self._offset = seen.tree.joint_momentum(state.q, state.qd) - self.residual / self.gain
+            return self.residual
+        rate = seen.rate(state)
+        self._offset = self._offset + seen.period * (seen.torque(tau) + 0.5 * (self._rate + rate))
+        self._rate = rate
+        # The integral of r by its new value: stable for any period.
+        excess = seen.tree.joint_momentum(state.q, state.qd) - self._offset
+        residual = self.gain * excess / (1.0 + self.gain * seen.period)
+        self._offset = self._offset + seen.period * residual
+        self.residual = residual
+        return residual
+
+    def around(self, law: Callable[[float, State], Any]) -> Callable[[float, State], Array]:
+        """The law, which then also calls this observer, with the torques that the law has returned before."""
+        held: list[Array] = []
+
+        def observed(t: float, state: State) -> Array:
+            last = held[0] if held and held[0].shape == state.qd.shape else np.zeros(len(state.qd))
+            self(t, state, last)
+            held[:] = [np.asarray(law(t, state), dtype=np.float64)]
+            return held[0]
+
+        return observed
+
+
+class PayloadEstimator:
+    """The ten inertial parameters of a link from torques, while the robot moves, with their covariance.
+
+    Over each window p(t₁) − p(t₀) − ∫ (τ + Cᵀ q̇ − g + own forces) dt = 0 is linear in the parameters
+    (docs/mathematics.md §4); information adds up, without accelerations. The inertia that the tree has for the link
+    does not matter. A free base adds the conservation of its momentum.
+
+    Parameters
+    ----------
+    link : str
+        Such as a payload without inertia: ``tree.attach(sd.Link("crate"), to="tool0")``.
+    noise : float or mapping from coordinate to float
+        Standard deviation of each measured torque, independent in each call, N m or N; 0 for freedoms without motors.
+    momentum_noise : float or mapping from coordinate to float
+        Standard deviation of each p = M q̇ by the noise of rates, N m s or N s.
+    window : int
+        Calls in each window, at least 1. Long ones average torques, short ones excite more.
+
+    Attributes
+    ----------
+    windows : int
+        Number of windows so far.
+
+    Raises
+    ------
+    ScrewdynError
+        If both noises of a freedom are zero, or the window is less than 1; in a call, if time goes back.
+    UnknownNameError, LoopError, ShapeError
+        In a call: if the tree lacks the link; if it has closed loops; for torques of a wrong shape.
+    """
+
+    def __init__(
+        self,
+        link: str,
+        *,
+        noise: float | dict[str, float],
+        momentum_noise: float | dict[str, float] = 0.0,
+        window: int = 20,
+    ) -> None:
+        if window < 1:
+            raise ScrewdynError(f"window must be at least 1 call; got {window}")
+        self.link, self.window, self.windows = link, window, 0
+        self._noise, self._momentum_noise = noise, momentum_noise
+        self._momentum = _Momentum()
+        self._information, self._sum = np.zeros((10, 10)), np.zeros(10)
+        # Of the present window: calls to come; its sums; what the last call gave.
+        self._left, self._torques = 0, 0.0
+        self._columns = self._last_columns = np.zeros((0, 10))
+        self._known = self._last_rate = np.zeros(0)
+
+    def __call__(self, t: float, state: State, tau: ArrayLike) -> None:
+        """Take one measurement; arguments as for :class:`MomentumObserver`."""
+        seen = self._momentum
+        new = seen.begins(t, state, "estimator")
+        tree, q, qd = seen.tree, state.q, state.qd
+        if new:
+            UnknownNameError.check(self.link, tree.links)
+            body = tree.link(self.link).inertia
+            self._of_tree = np.zeros(10) if body is None else body.parameters
+            self._variances = self._of(tree, self._noise), self._of(tree, self._momentum_noise)
+            if not (self._variances[0] + self._variances[1] > 0).all():
+                raise ScrewdynError("each freedom needs a noise of its torque or of its momentum above 0")
+            self._left = 0
+        Y = tree.momentum_rate_regressor(self.link, q, qd)
+        rate = seen.rate(state) - Y @ self._of_tree  # of all other links
+        if self._left:
+            self._columns += 0.5 * seen.period * (self._last_columns + Y)
+            self._known += seen.period * (seen.torque(tau) + 0.5 * (self._last_rate + rate))
+            self._torques += seen.period**2
+            self._left -= 1
+            if not self._left:
+                self._add(*self._momenta(tree, q, qd))
+        else:
+            # A window begins one call after the last one has ended, so that their noise is independent.
+            P, p = self._momenta(tree, q, qd)
+            self._columns, self._known, self._torques, self._left = P, p, 0.0, self.window
+        self._last_columns, self._last_rate = Y, rate
+
+    def _of(self, tree: Robot, noise: float | dict[str, float]) -> Array:
+        """Variances of all freedoms."""
+        if isinstance(noise, dict):
+            return np.array([noise.get(name, 0.0) for name in tree.coordinates]) ** 2
+        return np.full(tree.nv, float(noise)) ** 2
+
+    def _momenta(self, tree: Robot, q: Array, qd: Array) -> tuple[Array, Array]:
+        """The regressor of the link in p, and p of all other links."""
+        P = tree.momentum_regressor(self.link, q, qd)
+        return P, tree.joint_momentum(q, qd) - P @ self._of_tree
+
+    def _add(self, P: Array, p: Array) -> None:
+        """Add what a window says: (P − columns) π = known − p, with the variance of the sums."""
+        A, b = P - self._columns, self._known - p
+        weights = 1.0 / (self._torques * self._variances[0] + 2.0 * self._variances[1])
+        self._information += A.T @ (weights[:, None] * A)
+        self._sum += A.T @ (weights * b)
+        self.windows += 1
+
+    @property
+    def _scaled(self) -> tuple[Array, Array, Array]:
+        """Lengths of the parameters' columns, eigenvalues and eigenvectors of the information of unit diagonal."""
+        size = np.sqrt(np.diag(self._information))
+        size = np.where(size > 0, size, 1.0)
+        values, axes = np.linalg.eigh(self._information / np.outer(size, size))
+        return size, values, axes
+
+    @property
+    def covariance(self) -> Array:
+        """Of [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz], (10, 10); infinite variances of what is not determined."""
+        size, values, axes = self._scaled
+        known = values > _UNDETERMINED
+        root = axes[:, known] / np.sqrt(values[known])
+        covariance = np.asarray(root @ root.T / np.outer(size, size))
+        free = np.any(np.abs(axes[:, ~known]) > 1e-6, axis=1)
+        covariance[free] = covariance[:, free] = np.nan
+        covariance[free, free] = np.inf
+        return covariance
+
+    @property
+    def parameters(self) -> Array:
+        """Least squares of the ten parameters, (10,), kg, kg m and kg m², of least norm where data leave them open."""
+        size, values, axes = self._scaled
+        known = axes[:, values > _UNDETERMINED]
+        return np.asarray(known @ (known.T @ (self._sum / size) / values[values > _UNDETERMINED]) / size)
+
+    @property
+    def inertia(self) -> Inertia:
+        """The nearest body that can exist, in the metric of the information.
+
+        Raises
+        ------
+        ScrewdynError
+            Before the end of the first window.
+        """
+        if not self.windows:
+            raise ScrewdynError(f"no window has ended yet; call the estimator {self.window + 1} times")
+        x = self.parameters
+        if not is_consistent(x):
+            size, values, axes = self._scaled
+            A = np.sqrt(np.maximum(values, 0.0))[:, None] * axes.T * size
+            x = consistent_fit(A, A @ x, x)
+        return Inertia.from_parameters(x)

@@ -73,8 +73,8 @@ class ClosedLoops(Dynamics):
         home⁻¹ T. The entries are those of J_c, and φ̇ = J_c q̇ where φ = 0. Errors as for ``forward_kinematics``.
         """
         one = self._frozen()
-        (flat,), batch = one.model.flat(q=q)
-        return Closure(one, one.model).gap(flat.reshape(*batch, one.model.nq))
+        (q,), _ = one.model.arrays({"q": q})
+        return Closure(one, one.model).gap(q)
 
     def freedoms(self, q: ArrayLike) -> int:
         """Number of freedoms that the closed loops leave in a configuration: nv minus the rank of J_c."""

@@ -259,8 +259,7 @@ class Derivatives:
         """
         model, one = self._model, Numbers(self._model)
         opened = Derivatives(Model(replace(model.topology, loops={})))
-        (q, qd, tau), batch = model.flat(q=q, qd=qd, tau=tau)
-        q, qd, tau = (x.reshape(*batch, -1) for x in (q, qd, tau))
+        (q, qd, tau), _ = model.arrays({"q": q, "qd": qd, "tau": tau})
         qdd = one.forward_dynamics(q, qd, tau)
         by_q, by_qd, M = opened.inverse_dynamics(q, qd, qdd)
         J, J_dot = one.constraint_jacobian(q), one.constraint_jacobian_dot(q, qd)
@@ -435,8 +434,7 @@ def linearize(
     numbers, forces, nv = Numbers(model), model.joint_forces, model.nv
     qd = np.zeros(nv) if qd is None else qd
     given = np.zeros(nv) if tau is None else model.torques(tau)
-    flat, batch = model.flat(q=q, qd=qd, tau=given)
-    q, qd, given = (x.reshape(*batch, n) for x, n in zip(flat, (model.nq, nv, nv), strict=True))
+    (q, qd, given), batch = model.arrays({"q": q, "qd": qd, "tau": given})
     own = forces.smoothed_force(q, qd)
     active = ~np.array(model.passive, dtype=bool)
     kept = _independent(model, q, qd, independent) if model.constraints or independent is not None else None

@@ -6,9 +6,9 @@ float64 state. Other arguments are checked, broadcast and flattened before the k
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from typing import Any, Self
 
 import numpy as np
@@ -89,11 +89,10 @@ def too_large(model: Model, state: Mapping[str, ArrayLike]) -> ShapeError | None
 
 def of_finite(model: Model, function: Callable[[Array, Array], Array], **state: ArrayLike) -> Array:
     """The value of a function of two arrays; ShapeError if an entry of them is so large that it has overflowed."""
-    flat, batch = model.flat(**state)
-    sizes = [model.configurations.nq if name in POSITIONS else model.nv for name in state]
+    arrays, _ = model.arrays(state)
     with np.errstate(over="ignore", invalid="ignore"):
         try:
-            result = function(*[x.reshape(*batch, size) for x, size in zip(flat, sizes, strict=True)])
+            result = function(*arrays)
         except ShapeError:  # a pose between the results has overflowed
             result = np.full(1, np.nan)
     if not np.isfinite(result).all():
@@ -157,7 +156,7 @@ class Dynamics(Quantities):
         """``impact`` and ``slip_momentum`` of one state for the parts of rows, while the caller keeps these."""
         kernels = self._kernels
         both, context = (kernels.impact, kernels.slip_momentum), kernels.with_places(parts)
-        return tuple([functools.partial(self._one, kernels, kernel, context, "qd") for kernel in both])
+        return tuple([partial(self._one, kernels, kernel, context, "qd") for kernel in both])
 
     def impulse_response(self, q: Array, impulses: Array, held: slice | None = None) -> Array:
         """The change M⁻¹ p of the rates by impulses p on the freedoms, (nv,), of one state in contiguous arrays.
@@ -332,13 +331,10 @@ def torques(
     ``given`` are joint forces that act besides, (…, nv), such as those of external wrenches (docs/mathematics.md §12).
     """
     model = one.model
-    states, batch = model.flat(q=q, qd=qd, qdd=qdd)
-    given = np.zeros(model.nv) if given is None else given
-    arrays = [*(a.reshape(*batch, -1) for a in states), given]
-    batch = np.broadcast_shapes(batch, given.shape[:-1])
-    rows = [np.broadcast_to(a, (*batch, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
-    found = [_torques(one, multipliers, *row) for row in zip(*rows, strict=True)]
-    return np.array(found).reshape(*batch, model.nv)
+    arrays, _ = model.arrays({"q": q, "qd": qd, "qdd": qdd})
+    of_state = partial(_torques, one, multipliers)
+    each = np.vectorize(of_state, otypes=[float], signature="(p),(v),(v),(v)->(v)")
+    return np.asarray(each(*arrays, np.zeros(model.nv) if given is None else given))
 
 
 def _torques(one: Numbers, multipliers: Array | None, *state: Array) -> Array:
@@ -419,7 +415,7 @@ def _method(entry: Quantity) -> Callable[..., Any]:
             return self._evaluate(entry, *values)
         return kernels.share_of(name, values[0])(*found) if shares else found
 
-    return functools.wraps(getattr(Quantities, entry.name))(method)
+    return wraps(getattr(Quantities, entry.name))(method)
 
 
 # For plain arguments, methods call kernels without a frame of Python; for all others, these functions.

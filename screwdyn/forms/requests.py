@@ -27,7 +27,7 @@ from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Quantity
 from screwdyn.physics.recursions.links import BODY, FRAMES, frame_code, is_frame
 from screwdyn.physics.recursions.loops import orthonormal_rows
 from screwdyn.physics.reductions import moved_zeros
-from screwdyn.physics.table import COLUMNS, PLACE
+from screwdyn.physics.table import PLACE
 
 # Number of random configurations from which the loops are closed, and of those near a closed one; their distance.
 _RANDOM, _AWAY = 3, 0.3
@@ -51,16 +51,15 @@ def independent_constraints(model: Model) -> tuple[tuple[int, ...], Array]:
 def _closed(model: Model) -> list[Array]:
     """J_c in some configurations with closed loops: one, which may be singular, and others near it."""
     one, rng, space = ClosedNumbers(model), np.random.default_rng(0), model.configurations
-    q, reason = None, None
+    reasons = []
     for start in (space.neutral, *(space.random(rng) for _ in range(_RANDOM))):
         try:
             q = one.assemble(start)
             break
         except LoopError as error:
-            reason = reason or error
-    if q is None:
-        assert reason is not None
-        raise reason
+            reasons.append(error)
+    else:
+        raise reasons[0]
     found = [one.constraint_jacobian(q)]
     for _ in range(_RANDOM):
         with suppress(LoopError):
@@ -72,23 +71,12 @@ def _closed(model: Model) -> list[Array]:
 def _of_symbols(model: Model) -> Array:
     """J_c for arbitrary values of the symbols, and in an arbitrary configuration."""
     tape, rng = Tape(), np.random.default_rng(0)
-    values: dict[Any, float] = {}
-
-    def given(numbers: Any) -> Scalars:
-        for symbol in sorted(expressions.free_symbols(numbers) - values.keys(), key=str):
-            values[symbol] = rng.uniform(0.5, 1.5)
-        return constants(np.array([float(expressions.substituted(x, values)) for x in numbers]))
-
-    charts = model.charts
-    if charts is not None:
-        groups, couplings = (given(x.flat).reshape(x.shape) for x in (charts.groups, charts.couplings))
-        charts = charts._replace(groups=groups, couplings=couplings)
-    table = given(model.entries.ravel().tolist()).reshape(-1, COLUMNS)
-    places = given([x for row in model.constraints for x in row]).reshape(-1, PLACE)
-    subject = Subject(table, charts, places)
-    (recorded,) = record(tape, "constraint_jacobian", subject)
-    q = dict(zip(range(model.nq), model.configurations.random(rng), strict=True))
-    found = tape.evaluate(recorded.ravel().tolist(), {("q", k): x for k, x in q.items()})
+    (recorded,) = record(tape, "constraint_jacobian", Request(CATALOGUE["constraint_jacobian"]).subject(model, tape))
+    symbols = {symbol: rng.uniform(0.5, 1.5) for symbol in symbols_of(model)}
+    values: dict[Any, Any] = {("q", k): x for k, x in enumerate(model.configurations.random(rng))}
+    read = (node.a for node in tape.nodes if node.op == "input" and node.a[0] == "symbol")
+    values |= {name: float(expressions.substituted(name[1], symbols)) for name in read}
+    found = tape.evaluate(recorded.ravel().tolist(), values)
     return np.array(found, dtype=np.float64).reshape(recorded.shape)
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from screwdyn.backends.kernels.entry import Kernels, processors
 from screwdyn.backends.kernels.entry import method as in_c
 from screwdyn.backends.llvm import machine, program
-from screwdyn.backends.llvm.program import LARGEST_STEP, Function, StepKind, Stepper
+from screwdyn.backends.llvm.program import LARGEST_STEP, Compilation, Function, StepKind, Stepper
 from screwdyn.backends.tape.tape import TooLong
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import errors, expressions
@@ -100,14 +100,14 @@ class Compiled(Numbers, Configurations, TakesOut):
         self.threads = processors() if threads is None else _whole("threads", threads, several)
         super().__init__(model)
         self.coordinates, self.positions, self.nq, self.nv = model.coordinates, model.positions, model.nq, model.nv
-        self._programs = program.programs_of(model)
+        self._compilations: dict[tuple[str, str | None, int], Compilation] = {}
         self._functions: dict[tuple[str, str | None, int], Function] = {}
         self._calls: dict[tuple[str, str, Any], Callable[..., Any]] = {}
         self._steppers: dict[tuple[StepKind, float], Stepper] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
         for name in AT_ONCE:
-            self._compilation(Request(CATALOGUE[name]))
+            self._request(Request(CATALOGUE[name]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Code is not pickled: a copy uses the code that its process has, or compiles it."""
@@ -120,13 +120,14 @@ class Compiled(Numbers, Configurations, TakesOut):
     @property
     def compiled(self) -> tuple[str, ...]:
         """Names of the quantities whose code is ready; the default kernels compute all others."""
-        return self._programs.names
+        found = {name for (name, *_), x in [*self._compilations.items()] if x.program is not None}
+        return tuple(name for name in CATALOGUE if name in found)
 
     @property
     def ready(self) -> bool:
         """Whether all code that was requested is ready."""
         machine.resume()
-        return self._programs.ready
+        return all([x.batch.done() for x in [*self._compilations.values()]])
 
     def wait(self, timeout: float | None = None) -> Compiled:
         """Wait until all code that was requested is ready; returns the object itself.
@@ -137,7 +138,11 @@ class Compiled(Numbers, Configurations, TakesOut):
             If it is not ready after ``timeout`` seconds.
         """
         machine.resume()
-        self._programs.wait(timeout)
+        parts = [x.batch for x in [*self._compilations.values()]]
+        if wait(parts, timeout).not_done:
+            raise TimeoutError(f"the code is not ready after {timeout} s")
+        for part in parts:
+            part.result()
         return self
 
     def rollout(
@@ -244,7 +249,7 @@ class Compiled(Numbers, Configurations, TakesOut):
 
     # Inside
 
-    def _compilation(self, request: Request) -> program.Compilation | None:
+    def _request(self, request: Request) -> Compilation | None:
         """Request the compilation of a quantity; None if a result has no entries, or if it is refused."""
         name, model = request.entry.name, self._model
         if not model.nv or (model.constraints and WITH_LOOPS.get(name, "") is None):
@@ -254,14 +259,16 @@ class Compiled(Numbers, Configurations, TakesOut):
         places = np.array(request.places(model), dtype=np.float64).reshape(-1, PLACE)
         if any(0 in shape for shape in model.shapes(request.entry, request.link or "")):
             return None
-        return self._programs.get(name, model, places)
+        key = name, request.link, request.code
+        found = self._compilations[key] = program.compilation_of(name, model, places)
+        return found
 
     def _function(self, request: Request) -> Function | None:
         """A compiled quantity with the numbers of this model if its code is ready; otherwise request it."""
         key = request.entry.name, request.link, request.code
         function = self._functions.get(key)
         if function is None:
-            compilation = self._compilation(request)
+            compilation = self._compilations.get(key) or self._request(request)
             if compilation is not None and compilation.program is not None:
                 function = self._functions[key] = Function(compilation.program, self._model.table)
             else:

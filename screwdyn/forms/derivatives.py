@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.backends.llvm.program import MEMORY, NO_PLACES, Function, Kept, Program, Structure, frozen, kept, planned
+from screwdyn.backends.llvm.program import (
+    MEMORY,
+    NO_PLACES,
+    Function,
+    Kept,
+    Program,
+    Structure,
+    felt_by,
+    frozen,
+    kept,
+    planned,
+)
 from screwdyn.backends.tape import trace
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Undetermined
@@ -304,10 +315,7 @@ class Derivatives:
             of = tuple((model.index[at.coordinate], at.pose.R, at.pose.p) for at in places)
         else:
             entry = CATALOGUE.get(name, CATALOGUE["mass_matrix"])
-            if entry.base_parameters:
-                # Bodies welded to the base have no influence.
-                table = table.copy()
-                table[-1, MASS:PARENT] = 0.0
+            table = felt_by(entry.name, table)
             request = Request(entry, *(what or ()))
             seen = model.places(entry.places, request.link or "", request.code)
         program = _programs.serving(table, loaded, (name, of), model.charts, seen)

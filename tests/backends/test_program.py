@@ -7,33 +7,31 @@ from screwdyn.backends.llvm.program import Kept
 from screwdyn.robots import ur5
 
 
-def programs(table, loaded):
-    return native._programs.serving(table, loaded)
+def compilation(table, loaded):
+    return native._programs.serving(table, loaded, "gravity_vector")
 
 
 def test_a_structure_is_kept_by_what_it_is_made_for():
     model = ur5().model
     nowhere = np.zeros(model.nv, dtype=bool)
-    first = programs(model.table, nowhere)
+    first = compilation(model.table, nowhere)
     heavier = model.table.copy()
     heavier[:-1, 14:24] *= 1.5
-    assert programs(heavier, nowhere) is first
+    assert compilation(heavier, nowhere) is first
     tilted = model.table.copy()
     tilted[-1, 0] = 1.0
-    other = programs(tilted, nowhere)
+    other = compilation(tilted, nowhere)
     assert other is not first
     fuller = model.table.copy()
     fuller[2, 15] = 0.125
-    wider = programs(fuller, nowhere)
+    wider = compilation(fuller, nowhere)
     assert wider is not first
     fuller[2, 14:24] = 1
-    assert programs(fuller, nowhere) is wider
-    assert programs(model.table, nowhere) is wider
+    assert compilation(fuller, nowhere) is wider
+    assert compilation(model.table, nowhere) is wider
     for kept in (first, other, wider):
-        compilation = kept.get("gravity_vector", model)
-        assert kept.get("gravity_vector", model) is compilation
-        assert compilation.single.result() is compilation.batch.result() is compilation.program
-        assert "gravity_vector" in kept.names
+        assert kept.single.result() is kept.batch.result() is kept.program
+    assert native.compilation_of("gravity_vector", model) is native.compilation_of("gravity_vector", model)
 
 
 class Numbered(int):

@@ -14,7 +14,7 @@ import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from functools import partial
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -448,79 +448,35 @@ class Kept(Generic[Made]):
                     # Parameters stay parameters; all numbers of a row in which a zero has changed become parameters.
                     needed |= opened | (needed & ~opened).any(axis=1)[:, None]
                 opened, made = needed, self._make(Structure(frame, needed, charts, places), what)
+                self._known[key] = opened, made
+                excess = sum(x.nbytes for _, x in self._known.values()) - self._most
+                while len(self._known) > 1 and excess > 0:
+                    excess -= self._known.popitem(last=False)[1][1].nbytes
             self._known[key] = opened, made
-            self._bound()
             return made
 
-    def _bound(self) -> None:
-        """Remove the least recently used objects while the memory exceeds the bound."""
-        sizes = [made.nbytes for _, made in self._known.values()]
-        excess = sum(sizes) - self._most
-        for size in sizes[:-1]:
-            if excess <= 0:
-                return
-            self._known.popitem(last=False)
-            excess -= size
 
+class Compilation:
+    """The program of a quantity of one structure while it is compiled in the background.
 
-class Compilation(NamedTuple):
-    """A program while it is compiled; the result of each part is the program, or None if it is too long to compile."""
+    ``single`` and ``batch`` are the program as soon as it has that code, or None if it is too long to compile.
+    """
 
-    single: Future[Program | None]
-    batch: Future[Program | None]
+    def __init__(self, structure: Structure, name: str) -> None:
+        # Code for single states before code for batches, and small trees first.
+        size = len(structure.table)
+        self.single: Future[Program | None] = machine.submit((size, 0), partial(_compile_single, name, structure))
+        self.batch: Future[Program | None] = machine.submit((size, 1), partial(_compile_batch, self.single))
 
     @property
     def program(self) -> Program | None:
         """The program if its code for single states is ready; otherwise None."""
         return self.single.result() if self.single.done() and self.single.exception() is None else None
 
-
-class Programs:
-    """The programs of all quantities of one structure, compiled one after another in the background."""
-
-    def __init__(self, structure: Structure) -> None:
-        self._structure = structure
-        self._known: dict[tuple[str, bytes, bytes], Compilation] = {}
-
-    def get(self, name: str, model: Model, places: Array = NO_PLACES) -> Compilation:
-        """The compilation of a quantity of a model, for links at some places; it starts in the first call."""
-        base = np.where(CATALOGUE[name].base_parameters, 0.0, model.table[-1, MASS:PARENT])  # without −0.0
-        key = name, base.tobytes(), places.tobytes()
-        found = self._known.get(key)
-        if found is None:
-            table = self._structure.table.copy()
-            table[-1, MASS:PARENT] = base
-            structure = self._structure._replace(table=table, places=places)
-            # Code for single states before code for batches, and small trees first.
-            size = len(table)
-            single = machine.submit((size, 0), partial(_compile_single, name, structure))
-            batch = machine.submit((size, 1), partial(_compile_batch, single))
-            found = self._known[key] = Compilation(single, batch)
-        return found
-
     @property
     def nbytes(self) -> int:
-        """Memory of the programs that are ready, in bytes."""
-        return sum(x.program.nbytes for x in list(self._known.values()) if x.program is not None)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the quantities that are compiled, for any link."""
-        found = {name for (name, *_), x in list(self._known.items()) if x.program is not None}
-        return tuple(name for name in CATALOGUE if name in found)
-
-    @property
-    def ready(self) -> bool:
-        """Whether all compilations that were requested are finished."""
-        return all(x.batch.done() for x in list(self._known.values()))
-
-    def wait(self, timeout: float | None) -> None:
-        """Wait until all compilations that were requested are finished; TimeoutError after ``timeout`` seconds."""
-        parts = [x.batch for x in list(self._known.values())]
-        if wait(parts, timeout).not_done:
-            raise TimeoutError(f"the code is not ready after {timeout} s")
-        for part in parts:
-            part.result()
+        """Memory of the program if it is ready, in bytes."""
+        return 0 if self.program is None else self.program.nbytes
 
 
 def recorded(name: str, structure: Structure) -> Program:
@@ -551,14 +507,21 @@ def _compile_batch(single: Future[Program | None]) -> Program | None:
     return program
 
 
-_programs = Kept(lambda structure, _: Programs(structure), MEMORY)
+_programs = Kept(Compilation, MEMORY)
 
 
-def programs_of(model: Model) -> Programs:
-    """The programs that serve a model."""
-    table = model.table.copy()
-    table[-1, MASS:PARENT] = 0
-    return _programs.serving(table, model.loaded, charts=model.charts)
+def compilation_of(name: str, model: Model, places: Array = NO_PLACES) -> Compilation:
+    """The compilation of a quantity of a model, for links at some places; it starts in the first call."""
+    table = felt_by(name, model.table)
+    return _programs.serving(table, model.loaded, name, model.charts, places)
+
+
+def felt_by(name: str, table: Array) -> Array:
+    """A table without the bodies that are welded to the base, if these have no influence on a quantity."""
+    table = table.copy()
+    if CATALOGUE[name].base_parameters:
+        table[-1, MASS:PARENT] = 0.0
+    return table
 
 
 # A step of an integrator on a tape: the state after it from the state before. Inputs besides the state are ("dt", 0),
@@ -670,8 +633,7 @@ class Stepper:
     """Steps of a model, with values of parameters; TooLong, or Undetermined if some joint feels no inertia."""
 
     def __init__(self, model: Model, kind: StepKind, values: Mapping[Hashable, float]) -> None:
-        table = model.table.copy()
-        table[-1, MASS:PARENT] = 0.0  # bodies welded to the base have no influence
+        table = felt_by("forward_dynamics", model.table)
         self._program = _steps.serving(table, model.loaded, kind, model.charts)
         plan = self._program.plan  # another thread may discard it
         if plan is not None and plan.size > LARGEST_STEP:

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from screwdyn import robots
 from screwdyn.core.errors import ScrewdynError, file_errors
@@ -43,21 +42,14 @@ def read_robot(path: Path, floating_base: bool = False, xacro: bool | None = Non
     return _READERS[suffix](path)
 
 
-class Beside(NamedTuple):
-    """Where the files of robots are, and whether xacro in them is expanded."""
-
-    folder: Path
-    xacro: bool
-
-
-def named_robot(given: Entry, beside: Beside, floating: bool = False) -> KinematicTree | None:
-    """A robot of ``screwdyn.robots`` or of a file, without symbols."""
+def named_robot(given: Entry, folder: Path, xacro: bool, floating: bool = False) -> KinematicTree | None:
+    """A robot of ``screwdyn.robots`` or of a file, seen from a folder, without symbols; `xacro` as above."""
     name = given.text(f"the name of a file, or one of {', '.join(robots.__all__)}")
     robot: KinematicTree | None = None
     if name in robots.__all__:
         robot = getattr(robots, name)()
     elif name is not None and Path(name).suffix:
-        robot = given.made(read_robot, beside.folder / name, floating, beside.xacro)
+        robot = given.made(read_robot, folder / name, floating, xacro)
     elif name is not None:
         given.wrong(f"there is no robot {name!r}", given.near(name, robots.__all__))
     if robot is not None and robot.free_symbols:

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import screwdyn as sd
 from screwdyn.changes.catalogue import KINDS, Readers, keys_of, read_fields, readers
 from screwdyn.changes.change import Scheduled
-from screwdyn.cli.files import Beside, named_robot, note_output, output_paths, require_readable
+from screwdyn.cli.files import named_robot, note_output, output_paths, require_readable
 from screwdyn.core.types import Array, aligned
 from screwdyn.io.document import Entry, PlacedProblem, listed, shown
 from screwdyn.io.json_text import read_part
@@ -59,18 +59,6 @@ def _held(
     return {name: x for name, x, idle in zip(tree.coordinates, tau, tree.model.passive, strict=True) if not idle}
 
 
-class _Scenario(NamedTuple):
-    """A simulation: the arguments of :func:`screwdyn.simulate`, and the names of output files by their kinds."""
-
-    robot: sd.KinematicTree  # at the start
-    start: sd.State
-    duration: float
-    torque: Torque | None
-    events: Sequence[Scheduled[Any]]
-    options: Mapping[str, Any]  # those that are given, by keyword
-    outputs: Mapping[str, str]
-
-
 def read_scenario(path: Path, xacro: bool = False) -> _Scenario:
     """Read a scenario and files that it names, in its own folder; ScenarioError lists every problem with its keys."""
     require_readable(path)
@@ -82,7 +70,7 @@ def read_scenario(path: Path, xacro: bool = False) -> _Scenario:
         root.wrong("arrays and tables are nested too deeply")
     except ValueError as error:  # also of numbers with thousands of digits, and of bytes that are not UTF-8
         root.wrong(f"not valid TOML: {error}")
-    scenario = None if problems else _Reader(root, Beside(path.parent, xacro)).scenario()
+    scenario = None if problems else _Scenario(root, path.parent, xacro)
     if scenario is None or problems:
         raise sd.ScenarioError(listed(str(path), problems), problems)
     return scenario
@@ -102,8 +90,6 @@ _OPTIONS: dict[str, Callable[[Entry], Any]] = {
     "method": lambda given: given.one_of(*METHODS),
     "saturate": Entry.flag,
 }
-
-
 # What a grasp must say, because the payload of a file brings neither.
 _NEEDED = {"grasp": ("name", "twist")}
 # The numbers that may pass a value, and what lists their names in a tree.
@@ -111,44 +97,53 @@ _NUMBERS = {"position": "positions", "velocity": "coordinates", "x": "links", "y
 _SIDES = {"above": 1.0, "below": -1.0}
 
 
-class _Reader:
-    """Reads a scenario: its events are tried on a tree, and what others would bring is not searched for."""
+class _Scenario:
+    """A simulation, read from the table of a file; it is whole if that has no problems.
 
-    def __init__(self, root: Entry, beside: Beside) -> None:
-        self.root, self.beside, self.of_records = root, beside, readers(sd.KinematicTree)
+    The events are tried on a tree, and what those would bring that cannot be is not searched for.
+    """
+
+    robot: sd.KinematicTree  # at the start
+    start: sd.State
+    duration: float
+    torque: Torque | None = None
+    events: Sequence[Scheduled[Any]] = ()
+    options: dict[str, Any]  # of :func:`screwdyn.simulate`, those that are given
+    outputs: Mapping[str, str]  # names of files by their kinds
+
+    def __init__(self, root: Entry, folder: Path, xacro: bool) -> None:
+        self.named_robot = partial(named_robot, folder=folder, xacro=xacro)
+        self.of_records = readers(sd.KinematicTree)
         self.failed: list[str] = []  # names, or their beginnings, of events that could not be tried
-
-    def scenario(self) -> _Scenario | None:
         others = ("floating_base", "gravity", "start", "controller", "schedule", "output", "stops")
-        root, given = self.root, self.root.table(("robot", "duration"), (*others, *_OPTIONS))
+        given = root.table(("robot", "duration"), (*others, *_OPTIONS))
 
         def read(key: str, by: Callable[[Entry], Any], default: Any = None) -> Any:
             return by(given[key]) if key in given else default
 
-        options = {what: by(given[what]) for what, by in _OPTIONS.items() if what in given}
-        self.duration, outputs = read("duration", _positive), read("output", _outputs, {})
+        self.options = {what: by(given[what]) for what, by in _OPTIONS.items() if what in given}
+        self.duration, self.outputs = read("duration", _positive), read("output", _outputs, {})
         floating, gravity = bool(read("floating_base", Entry.flag)), read("gravity", lambda x: x.numbers(3))
         if floating and root.value.get("robot") in sd.robots.__all__:
             given["floating_base"].wrong("this is for URDF files")
-        robot = read("robot", lambda x: named_robot(x, self.beside, floating))
+        robot = read("robot", partial(self.named_robot, floating=floating))
         if robot is None:
-            return None
+            return
         if gravity is not None:
             robot.gravity = gravity
         self.robot, self.tree = robot, robot.copy()
-        self.start = read("start", self.state, sd.State(robot))
-        events = read("schedule", self.schedule, [])
-        self.joints = [at for found in (joints_of(robot), *(x.joints(robot) for x in events)) for at in found.items()]
+        self.start = read("start", self.state) or sd.State(robot)
+        self.events = read("schedule", self.schedule, ())
+        brought = (event.joints(robot) for event in self.events)
+        self.joints = [named for found in (joints_of(robot), *brought) for named in found.items()]
         if "stops" in given:
-            options["stops"] = self.stops(given["stops"])
+            self.options["stops"] = self.stops(given["stops"])
         before = len(root.problems)
-        torque = read("controller", self.controller)
-        if torque is None and len(root.problems) == before:
+        self.torque = read("controller", self.controller)
+        if self.torque is None and len(root.problems) == before:
             for what, use in (("saturate", "whose torques can be clipped"), ("control_period", "to be called")):
-                if options.get(what):
+                if self.options.get(what):
                     given[what].wrong(f"there is no controller {use}", "add [controller] or leave it out")
-        whole = not root.problems and self.start is not None and self.duration is not None
-        return _Scenario(robot, self.start, self.duration, torque, events, options, outputs) if whole else None
 
     def named(self, given: Entry, known: Collection[str], problem: str) -> Iterator[tuple[str, Entry]]:
         """The entries of a table that have known names; others are problems, unless they are doubtful."""
@@ -199,7 +194,7 @@ class _Reader:
         target = partial(self.by_name, names=[*robot.positions, *brought])
         kinds: dict[str, dict[str, Callable[[Entry], Any]]] = {
             "none": {},
-            "constant": {"torque": self.torque},
+            "constant": {"torque": self.torques},
             "pd": {"target": target, "stiffness": gains, "damping": gains, "gravity_compensation": Entry.flag},
         }
         kind = given.variant("type", kinds)
@@ -211,16 +206,15 @@ class _Reader:
         goals, stiffness, damping = (fields.get(what, {}) for what in ("target", "stiffness", "damping"))
         for name in [name for name in brought if name in goals and name not in stiffness]:
             given.below("target").wrong(f"joint {name!r} has no stiffness", "give stiffness as a table that names it")
-        begin = sd.State(robot) if self.start is None else self.start
         later = {name: goals.pop(name, 0.0) for name in brought}
-        held = dict(zip(begin.positions, begin.q.tolist(), strict=True)) | goals
+        held = dict(zip(robot.positions, self.start.q.tolist(), strict=True)) | goals
         goal = given.below("target").made(sd.State, robot, held)
         if goal is None:
             return None
         ends = dict(zip(goal.positions, goal.q.tolist(), strict=True)) | later
         return partial(_held, ends, stiffness, damping, fields.get("gravity_compensation", True))
 
-    def torque(self, given: Entry) -> dict[str, Any]:
+    def torques(self, given: Entry) -> dict[str, Any]:
         """Torques by coordinate, of joints that are active at some time."""
         freedoms = [(x, name, joint) for name, joint in self.joints for x in joint.freedom_names(name)]
         torque = self.by_name(given, dict.fromkeys(x for x, _, _ in freedoms))
@@ -303,7 +297,7 @@ class _Reader:
     def payload(self, given: Entry) -> Any:
         """A body, its record, or a robot."""
         if isinstance(given.value, str):
-            return named_robot(given, self.beside)
+            return self.named_robot(given)
         plain = isinstance(given.value, dict) and given.value.keys().isdisjoint(("effective", "format", "name"))
         return _called(given, _body) if plain else self.of_records["payload"](given)
 

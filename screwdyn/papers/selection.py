@@ -86,7 +86,9 @@ class Trajectory:
         not positive numbers, s, or there would be more than ten million samples.
         """
         start, end = _numbers(start, "start"), _numbers(end, "end")
-        duration, step = _number(duration, "duration"), _number(step, "step")
+        for what, number in (("duration", duration), ("step", step)):
+            if _numbers(number, what).ndim:
+                raise ShapeError(f"{what} must be one number, s; got {cut_repr(number)}")
         if start.ndim != 1 or start.shape != end.shape:
             raise ShapeError(f"start and end must be vectors of one length; got shapes {start.shape} and {end.shape}")
         if not (duration > 0 and step > 0):
@@ -116,32 +118,27 @@ class Trajectory:
         ScrewdynError
             If the file cannot be read or is not such a table; the message has the line or the missing columns.
         """
-        try:
-            file = str(os.fspath(path))
-        except TypeError:
-            raise ScrewdynError(f"path must be the path of a file; got {cut_repr(path)}") from None
+        file = str(expressions.read(path, "path", "be the path of a file", ScrewdynError, os.fspath))
         header, rows = _table(file)
         columns = {"t": ["t"], "q": [f"q:{name}" for name in tree.positions]}
-        for what in ("qd", "qdd"):
-            names = [f"{what}:{name}" for name in tree.coordinates]
-            if any(name in header for name in names):
-                columns[what] = names
+        rates = {what: [f"{what}:{name}" for name in tree.coordinates] for what in ("qd", "qdd")}
+        columns |= {what: names for what, names in rates.items() if not {*names}.isdisjoint(header)}
         wanted = [name for names in columns.values() for name in names]
         if missing := [name for name in wanted if name not in header]:
             hint = UnknownNameError.hint(missing[0], header)
             raise ScrewdynError(f"{file!r} has no column {', '.join(map(repr, missing))}; {hint}")
-        samples = np.array([[_entry(file, line, name, cells[name]) for name in wanted] for line, cells in rows])
-        if not len(samples):
+        if not rows:
             raise ScrewdynError(f"{file!r} has no samples")
-        found = {what: samples[:, [wanted.index(name) for name in names]] for what, names in columns.items()}
+        found = {
+            what: np.array([[_entry(file, line, name, cells[name]) for name in names] for line, cells in rows])
+            for what, names in columns.items()
+        }
         t, q = found["t"][:, 0], found["q"]
         try:
-            zero = np.zeros_like(q)
-            cls(t, q, found.get("qd", zero), found.get("qdd", zero))
-            rates, qdd = found.get("qd"), found.get("qdd")
-            if qdd is None:
-                qdd = _derivative(t, q, 2) if rates is None else _derivative(t, rates, 1)
-            return cls(t, q, _derivative(t, q, 1) if rates is None else rates, qdd)
+            given = cls(t, q, found.get("qd", 0 * q), found.get("qdd", 0 * q))
+            qd = given.qd if "qd" in found else _derivative(t, q, 1)
+            twice = (qd, 1) if "qd" in found else (q, 2)
+            return cls(t, q, qd, given.qdd if "qdd" in found else _derivative(t, *twice))
         except ScrewdynError as error:
             raise ScrewdynError(f"{file!r}: {error}") from None
 
@@ -157,20 +154,10 @@ def _derivative(t: Array, values: Array, order: int) -> Array:
 
 
 def _numbers(given: Any, what: str) -> Array:
-    try:
-        found = expressions.real(given)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{what} must be an array of numbers; got {cut_repr(given)}") from None
+    found: Array = expressions.read(given, what, "be an array of numbers", by=expressions.real)
     if not np.isfinite(found).all():
         raise ShapeError(f"{what} has entries that are not finite")
     return found
-
-
-def _number(given: Any, what: str) -> float:
-    found = _numbers(given, what)
-    if found.ndim:
-        raise ShapeError(f"{what} must be one number, s; got {cut_repr(given)}")
-    return float(found)
 
 
 def _table(file: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:

@@ -279,11 +279,7 @@ def batch(plan: Plan, width: int) -> str:
     t, mask = code.type, f"<{width} x i1>"
     _read_sincos(code, plan)
     bases = _pairs(code, len(plan.groups) + len(plan.outputs))
-    code.do("br label %loop")
-    code.label("loop")
-    code.do("%lane = phi i64 [ 0, %0 ], [ %next, %turned ]")
-    code.do(f"%wrong = phi {mask} [ zeroinitializer, %0 ], [ %now, %turned ]")
-    current = [code.at(pointer, "%lane", "double") for pointer, _ in bases]
+    current: list[str] = []
 
     def address(array: int, k: int) -> str:
         return code.at(current[array], code.let(f"mul i64 {bases[array][1]}, {k}"), "i8")
@@ -315,15 +311,16 @@ def batch(plan: Plan, width: int) -> str:
             near.append((s, c))
             any_far = code.let(f"or {mask} {any_far}, {far}")
         bits = code.let(f"bitcast {mask} {any_far} to i{width}")
-        code.do(f"br i1 {code.let(f'icmp ne i{width} {bits}, 0')}, label %far, label %turned, !prof !0")
+        code.branch(code.let(f"icmp ne i{width} {bits}, 0"), "far", "turned", seldom=True)
         code.label("far")
         exact = [_call_sincos(code, t, angle) for angle in angles]
         code.do("br label %turned")
         code.label("turned")
-        return [
-            (code.let(f"phi {t} [ {s}, %loop ], [ {x}, %far ]"), code.let(f"phi {t} [ {c}, %loop ], [ {y}, %far ]"))
-            for (s, c), (x, y) in zip(near, exact, strict=True)
-        ]
+
+        def either(near: str, exact: str) -> str:
+            return code.let(f"phi {t} [ {near}, %lane_begin ], [ {exact}, %far ]")
+
+        return [(either(s, x), either(c, y)) for (s, c), (x, y) in zip(near, exact, strict=True)]
 
     def store(array: int, k: int, value: str) -> None:
         place = address(len(plan.groups) + array, plan.slots[array][k])
@@ -331,15 +328,14 @@ def batch(plan: Plan, width: int) -> str:
         if not plan.sparse[array]:
             code.prefetch(place, _AHEAD, write=True)
 
-    problems = _Writer(plan, code, load, turn, store).write()
-    for group, n in plan.groups.items():
-        for k in range(n):
-            load(group, k)  # to check those that are not used, too
-    code.do(f"%now = or {mask} {_any(code, ['%wrong', *problems])}, {_too_large(code, total)}")
-    code.do(f"%next = add i64 %lane, {width}")
-    code.do("%more = icmp slt i64 %next, %count")
-    code.do("br i1 %more, label %loop, label %end")
-    code.label("end")
+    with code.loop("lane", "%count", width):
+        code.do(f"%wrong = phi {mask} [ zeroinitializer, %0 ], [ %now, %lane_end ]")
+        current += [code.at(pointer, "%lane", "double") for pointer, _ in bases]
+        problems = _Writer(plan, code, load, turn, store).write()
+        for group, n in plan.groups.items():
+            for k in range(n):
+                load(group, k)  # to check those that are not used, too
+        code.do(f"%now = or {mask} {_any(code, ['%wrong', *problems])}, {_too_large(code, total)}")
     return _over_lanes(code, f"i64 @{BATCH}(i64 %count, ptr %parameters, ptr %arrays)", "%now", PREFETCH, SELDOM)
 
 
@@ -376,78 +372,63 @@ def steps(plan: Plan, width: int) -> str:
     def row(pointer: str, array: int, k: int | str) -> str:
         return code.at(pointer, code.let(f"mul i64 {bases[array][1]}, {k}"), "i8")
 
-    code.do("br label %lanes")
-    code.label("lanes")
-    code.do("%lane = phi i64 [ 0, %0 ], [ %next, %lanes_end ]")
-    code.do(f"%failed = phi {mask} [ zeroinitializer, %0 ], [ %failed1, %lanes_end ]")
-    current = [code.at(pointer, "%lane", "double") for pointer, _ in bases]
-    # Of the next states, for calls of few steps.
-    for array, n in enumerate([*plan.groups.values(), *lengths]):
-        for k in range(n):
-            code.prefetch(row(current[array], array, k), _AHEAD, write=array >= len(groups))
-    for at, (group, k) in enumerate(carried):
-        array = names.index(group)
-        code.do(f"store {t} {code.load(row(current[array], array, k))}, ptr {local(at)}")
-    code.do(f"store {t} zeroinitializer, ptr {local(len(carried))}, align {size}")
-    code.do("br label %sample")
-
-    code.label("sample")
-    code.do("%k = phi i64 [ 0, %lanes ], [ %k1, %sample_end ]")
-    code.do("%start = phi i64 [ 0, %lanes ], [ %until, %sample_end ]")
-    code.do(f"%until = add i64 %start, {every}")
-    code.do("br label %step")
-
-    code.label("step")
-    code.do("%s = phi i64 [ %start, %sample ], [ %s1, %step ]")
-    loaded = {entry: code.load(local(at), align=size) for entry, at in place.items()}
-    here = [code.at(current[array], code.let(f"mul i64 %s, {advances[array]}"), "i8") for array in range(len(groups))]
-
-    def load(group: str, k: int) -> str:
-        array = names.index(group)
-        return loaded.get((group, k)) or code.load(row(here[array], array, k))
-
     def turn(angles: list[str]) -> list[tuple[str, str]]:
         return [_call_sincos(code, t, angle) for angle in angles]
 
-    after: dict[tuple[str, int], str] = {}
+    def step(current: list[str]) -> str:
+        """Write a step; returns the condition that it fails, or has failed before."""
+        loaded = {entry: code.load(local(at), align=size) for entry, at in place.items()}
+        here = [code.at(at, code.let(f"mul i64 %s, {by}"), "i8") for at, by in zip(current, advances, strict=False)]
 
-    def store(array: int, k: int, value: str) -> None:
-        after[names[array], k] = value
+        def load(group: str, k: int) -> str:
+            array = names.index(group)
+            return loaded.get((group, k)) or code.load(row(here[array], array, k))
 
-    problems = _Writer(plan, code, load, turn, store).write()
-    total = code.constant(0.0)
-    for value in after.values():
-        total = _add_size(code, total, value)
-    wrong = _any(code, [_too_large(code, total), *problems])
-    for entry, value in after.items():
-        kept = code.let(f"select {mask} {wrong}, {t} {code.constant(float('nan'))}, {t} {value}")
-        code.do(f"store {t} {kept}, ptr {local(place[entry])}, align {size}")
-    done = code.load(local(len(carried)), align=size)
-    further = code.binary("fadd", done, code.constant(1.0))
-    now = code.let(f"select {mask} {wrong}, {t} {done}, {t} {further}")
-    code.do(f"store {t} {now}, ptr {local(len(carried))}, align {size}")
-    code.do("%s1 = add i64 %s, 1")
-    # A group of states that are all NaN takes no further steps before the next sample.
-    more, lanes = code.let("icmp slt i64 %s1, %until"), code.let(f"bitcast {mask} {wrong} to i{width}")
-    alive = code.let(f"icmp ne i{width} {lanes}, -1")
-    code.do(f"br i1 {code.let(f'and i1 {more}, {alive}')}, label %step, label %sample_end")
+        after: dict[tuple[str, int], str] = {}
 
-    code.label("sample_end")
-    for out, n in enumerate(lengths):
-        array = len(groups) + out
-        first = row(current[array], array, code.let(f"mul i64 %k, {n}"))
-        for k in range(n):
-            value = code.load(local(place[names[out], k]), align=size)
-            code.do(f"store {t} {value}, ptr {row(first, array, k)}, align 8")
-    code.do("%k1 = add i64 %k, 1")
-    code.do(f"br i1 {code.let(f'icmp slt i64 %k1, {samples}')}, label %sample, label %lanes_end")
+        def store(array: int, k: int, value: str) -> None:
+            after[names[array], k] = value
 
-    code.label("lanes_end")
-    code.do(f"store {t} {code.load(local(len(carried)), align=size)}, ptr {current[-1]}, align 8")
-    code.do(f"%failed1 = or {mask} %failed, {wrong}")
-    code.do(f"%next = add i64 %lane, {width}")
-    code.do(f"br i1 {code.let('icmp slt i64 %next, %count')}, label %lanes, label %end")
-    code.label("end")
+        problems = _Writer(plan, code, load, turn, store).write()
+        total = code.constant(0.0)
+        for value in after.values():
+            total = _add_size(code, total, value)
+        wrong = _any(code, [_too_large(code, total), *problems])
+        for entry, value in after.items():
+            kept = code.let(f"select {mask} {wrong}, {t} {code.constant(float('nan'))}, {t} {value}")
+            code.do(f"store {t} {kept}, ptr {local(place[entry])}, align {size}")
+        done = code.load(local(len(carried)), align=size)
+        further = code.binary("fadd", done, code.constant(1.0))
+        now = code.let(f"select {mask} {wrong}, {t} {done}, {t} {further}")
+        code.do(f"store {t} {now}, ptr {local(len(carried))}, align {size}")
+        return wrong
+
+    with code.loop("lane", "%count", width):
+        code.do(f"%failed = phi {mask} [ zeroinitializer, %0 ], [ %failed1, %lane_end ]")
+        current = [code.at(pointer, "%lane", "double") for pointer, _ in bases]
+        # Of the next states, for calls of few steps.
+        for array, n in enumerate([*plan.groups.values(), *lengths]):
+            for k in range(n):
+                code.prefetch(row(current[array], array, k), _AHEAD, write=array >= len(groups))
+        for at, (group, k) in enumerate(carried):
+            array = names.index(group)
+            code.do(f"store {t} {code.load(row(current[array], array, k))}, ptr {local(at)}")
+        code.do(f"store {t} zeroinitializer, ptr {local(len(carried))}, align {size}")
+        with code.loop("k", samples, start=("0", every)):
+            code.do(f"%until = add i64 %k_start, {every}")
+            with code.loop("s", "%last", first="%k_start"):
+                wrong = step(current)
+                # A group of states that are all NaN takes no further steps before the next sample.
+                alive = code.let(f"icmp ne i{width} {code.let(f'bitcast {mask} {wrong} to i{width}')}, -1")
+                code.do(f"%last = select i1 {alive}, i64 %until, i64 0")
+            for out, n in enumerate(lengths):
+                array = len(groups) + out
+                first = row(current[array], array, code.let(f"mul i64 %k, {n}"))
+                for k in range(n):
+                    value = code.load(local(place[names[out], k]), align=size)
+                    code.do(f"store {t} {value}, ptr {row(first, array, k)}, align 8")
+        code.do(f"store {t} {code.load(local(len(carried)), align=size)}, ptr {current[-1]}, align 8")
+        code.do(f"%failed1 = or {mask} %failed, {wrong}")
     return _over_lanes(code, f"i64 @{STEPS}(i64 %count, ptr %context, ptr %arrays)", "%failed1", PREFETCH)
 
 

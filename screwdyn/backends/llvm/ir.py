@@ -7,7 +7,9 @@ for a state therefore have the same bits alone, in any lane of a batch and with 
 
 import math
 import struct
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 # Larger angles, in radians, are passed to the C library.
 RANGE = 2.0**30
@@ -56,7 +58,7 @@ class Code:
         self.type = "double" if width == 1 else f"<{width} x double>"
         self.suffix = "f64" if width == 1 else f"v{width}f64"
         self.lines: list[str] = []
-        self._count = 0
+        self._count, self._block = 0, "0"
 
     def let(self, operation: str) -> str:
         """Write an operation; returns the name of its result."""
@@ -72,6 +74,33 @@ class Code:
     def label(self, name: str) -> None:
         """Begin a block."""
         self.lines.append(f"{name}:")
+        self._block = name
+
+    def branch(self, condition: str, yes: str, no: str, seldom: bool = False) -> None:
+        """End a block and continue with one of two others; metadata !0 tells if the first is ``seldom`` taken."""
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}{', !prof !0' * seldom}")
+
+    @contextmanager
+    def loop(
+        self, name: str, end: str, step: int | str = 1, first: str = "0", **others: tuple[str, str]
+    ) -> Iterator[None]:
+        """Repeat a block for an integer %name from ``first`` on until it is ``end``, and at least once.
+
+        Of ``others``, %name_x has a first value and a step too. The block ends at the label name_end.
+        """
+        counters = {name: (first, str(step)), **{f"{name}_{x}": given for x, given in others.items()}}
+        before = self._block
+        self.do(f"br label %{name}_begin")
+        self.label(f"{name}_begin")
+        for x, (start, _) in counters.items():
+            self.do(f"%{x} = phi i64 [ {start}, %{before} ], [ %{x}1, %{name}_end ]")
+        yield
+        self.do(f"br label %{name}_end")
+        self.label(f"{name}_end")
+        for x, (_, by) in counters.items():
+            self.do(f"%{x}1 = add i64 %{x}, {by}")
+        self.branch(self.let(f"icmp slt i64 %{name}1, {end}"), f"{name}_begin", f"{name}_after")
+        self.label(f"{name}_after")
 
     def constant(self, x: float) -> str:
         """A number in every lane."""
@@ -194,7 +223,7 @@ def sincos(width: int) -> str:
     mask = c.let(f"bitcast <{n} x i1> {far} to i{n}")
     any_far = c.let(f"icmp ne i{n} {mask}, 0")
     pair = f"{{ {t}, {t} }}"
-    c.do(f"br i1 {any_far}, label %exact, label %done, !prof !0")
+    c.branch(any_far, "exact", "done", seldom=True)
     c.label("exact")
     exact = ["poison", "poison"]
     for lane in range(n):
@@ -237,89 +266,11 @@ class Field(NamedTuple):
 # Number of states to prefetch ahead, unless their stride exceeds this many bytes: then the processor prefetches itself.
 _AHEAD, _FAR = 64, 1024
 
-_HEAD = """
-define internal void @{name}(ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows, i64 %columns, i64 %rs, i64 %cs,
-                             i64 %count, i64 %last, ptr %slots, i64 %streamed) {{
-"""
-
-_DRIVE = """
-define i64 @{driver}(ptr %body, i64 %count, ptr %parameters, i64 %arrays, ptr %table, ptr %space, i64 %block) {{
-entry:
-  %pitch = shl i64 %block, 3
-  %pairs_size = shl i64 %arrays, 1
-  %pairs = alloca i64, i64 %pairs_size, align 8
-  br label %blocks
-blocks:
-  %first = phi i64 [ 0, %entry ], [ %following, %blocks_end ]
-  %status = phi i64 [ 0, %entry ], [ %status1, %blocks_end ]
-  %left = sub i64 %count, %first
-  %short = icmp slt i64 %left, %block
-  %full = and i64 %left, -{width}
-  %none = icmp eq i64 %full, 0
-  %tail = select i1 %none, i64 %left, i64 %full
-  %now = select i1 %short, i64 %tail, i64 %block
-  %last = sub i64 %now, 1
-  %up = add i64 %last, {width}
-  %whole = and i64 %up, -{width}
-  %even = icmp eq i64 %whole, %now
-  br label %inward
-inward:
-  %a = phi i64 [ 0, %blocks ], [ %a1, %inward_end ]
-{fields}
-  %far = getelementptr i8, ptr %address, i64 %offset
-  %near = getelementptr i8, ptr %space, i64 %scratch
-  %allowed = icmp ne i64 %in_place, 0
-  %direct = and i1 %allowed, %even
-  %base = select i1 %direct, ptr %far, ptr %near
-  %distance = select i1 %direct, i64 %column_step, i64 %pitch
-  %pair = getelementptr {{ptr, i64}}, ptr %pairs, i64 %a
-  store ptr %base, ptr %pair, align 8
-  %pair_distance = getelementptr i64, ptr %pair, i64 1
-  store i64 %distance, ptr %pair_distance, align 8
-  %is_output = icmp ne i64 %written, 0
-  %stays = or i1 %direct, %is_output
-  br i1 %stays, label %inward_end, label %copy
-copy:
-  call void @pack(ptr %far, ptr %near, i64 %pitch, i64 %states, i64 %rows, i64 %columns, i64 %row_step,
-                  i64 %column_step, i64 %whole, i64 %last, ptr %slots, i64 %streamed)
-  br label %inward_end
-inward_end:
-  %a1 = add i64 %a, 1
-  %a_more = icmp slt i64 %a1, %arrays
-  br i1 %a_more, label %inward, label %compute
-compute:
-  %bad = call i64 %body(i64 %whole, ptr %parameters, ptr %pairs)
-  %status1 = or i64 %status, %bad
-  br label %outward
-outward:
-  %o = phi i64 [ 0, %compute ], [ %o1, %outward_end ]
-{fields_out}
-  %o_far = getelementptr i8, ptr %o_address, i64 %o_offset
-  %o_near = getelementptr i8, ptr %space, i64 %o_scratch
-  %o_pair = getelementptr {{ptr, i64}}, ptr %pairs, i64 %o
-  %o_base = load ptr, ptr %o_pair, align 8
-  %o_is_output = icmp ne i64 %o_written, 0
-  %o_is_near = icmp eq ptr %o_base, %o_near
-  %o_moves = and i1 %o_is_output, %o_is_near
-  br i1 %o_moves, label %o_copy, label %outward_end
-o_copy:
-  call void @unpack(ptr %o_far, ptr %o_near, i64 %pitch, i64 %o_states, i64 %o_rows, i64 %o_columns,
-                    i64 %o_row_step, i64 %o_column_step, i64 %whole, i64 %last, ptr %o_slots,
-                    i64 %o_streamed)
-  br label %outward_end
-outward_end:
-  %o1 = add i64 %o, 1
-  %o_more = icmp slt i64 %o1, %arrays
-  br i1 %o_more, label %outward, label %blocks_end
-blocks_end:
-  %following = add i64 %first, %now
-  %more = icmp slt i64 %following, %count
-  br i1 %more, label %blocks, label %end
-end:
-  fence seq_cst
-  ret i64 %status1
-}}
-"""
+# Arguments of the functions that move the states of a block to scratch space and back.
+_MOVED = (
+    "ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows, i64 %columns, i64 %rs, i64 %cs, i64 %count, i64 %last, "
+    "ptr %slots, i64 %streamed"
+)
 
 
 def _move(lanes: int, inward: bool) -> str:
@@ -327,65 +278,38 @@ def _move(lanes: int, inward: bool) -> str:
     c = Code(lanes)
     # Offset in bytes from the preceding vector boundary to the row.
     within = 8 * lanes - 1
-    c.do(f"%before = and i64 {c.let('ptrtoint ptr %far to i64')}, {within}")
-    c.do(f"%aligned = sub i64 0, {c.let('lshr i64 %before, 3')}")
+    before = c.let(f"and i64 {c.let('ptrtoint ptr %far to i64')}, {within}")
+    aligned = c.let(f"sub i64 0, {c.let(f'lshr i64 {before}, 3')}")
     uneven = c.let(f"and i64 {c.let('or i64 %ss, %rs')}, {within}")
-    c.do(f"%streams = icmp ult i64 {uneven}, %streamed")
-    c.do("br label %states")
-    c.label("states")
-    c.do("%s = phi i64 [ 0, %0 ], [ %s1, %states_end ]")
-    c.do("%ns = getelementptr double, ptr %near, i64 %s")
-    states = []
-    for k in range(lanes):
-        at = c.let(f"add i64 %s, {k}")
-        beyond = c.let(f"icmp sgt i64 {at}, %last")
-        offset = c.let(f"mul i64 {c.let(f'select i1 {beyond}, i64 %last, i64 {at}')}, %ss")
-        states.append(c.at("%far", offset, "i8"))
-    c.do("br label %row")
-    c.label("row")
-    c.do("%r = phi i64 [ 0, %states ], [ %r1, %row_end ]")
-    c.do("%ro = phi i64 [ 0, %states ], [ %ro1, %row_end ]")
-    c.do("%re = phi i64 [ 0, %states ], [ %re1, %row_end ]")
-    c.do("%ao = sub i64 %ro, %before")
-    c.do("%ae = add i64 %re, %aligned")
-    c.do(f"br i1 {c.let('icmp eq i64 %cs, 8')}, label %side, label %column")
-    c.label("side")
-    c.do("br label %square" if inward else "br i1 %streams, label %stream, label %square")
-    loops = [("column", "row", 1, ("0", "%ro", "%re")), ("square", "side", lanes, ("0", "%ro", "%re"))]
-    if not inward:
-        loops.append(("stream", "side", lanes, ("%aligned", "%ao", "%ae")))
-    for block, before, width, first in loops:
-        c.label(block)
-        for name, value in zip("coe", first, strict=True):
-            c.do(f"%{block}_{name} = phi i64 [ {value}, %{before} ], [ %{block}_{name}1, %{block}_end ]")
-        far = [c.at(state, f"%{block}_o", "i8") for state in states]
-        slots = c.at("%slots", f"%{block}_e", "i64")
-        near = []
-        for k in range(width):
-            slot = c.load(c.at(slots, k, "i64"), "i64")
-            near.append(c.at("%ns", c.let(f"mul i64 %pitch, {slot}"), "i8"))
-        if block == "stream":
-            _stream(c, far, near)
-        else:
-            (_square if block == "square" else _column)(c, far, near, inward)
-        c.do(f"br label %{block}_end")
-        c.label(f"{block}_end")
-        c.do(f"%{block}_c1 = add i64 %{block}_c, {width}")
-        c.do(f"%{block}_o1 = add i64 %{block}_o, {c.let(f'mul i64 %cs, {width}')}")
-        c.do(f"%{block}_e1 = add i64 %{block}_e, {width}")
-        c.do(f"br i1 {c.let(f'icmp slt i64 %{block}_c1, %columns')}, label %{block}, label %row_end")
-    c.label("row_end")
-    c.do("%r1 = add i64 %r, 1")
-    c.do("%ro1 = add i64 %ro, %rs")
-    c.do("%re1 = add i64 %re, %columns")
-    c.do(f"br i1 {c.let('icmp slt i64 %r1, %rows')}, label %row, label %states_end")
-    c.label("states_end")
-    c.do(f"%s1 = add i64 %s, {lanes}")
-    c.do(f"br i1 {c.let('icmp slt i64 %s1, %count')}, label %states, label %end")
-    c.label("end")
+    streams = c.let(f"icmp ult i64 {uneven}, %streamed")
+    with c.loop("s", "%count", lanes):
+        c.do("%ns = getelementptr double, ptr %near, i64 %s")
+        states = []
+        for k in range(lanes):
+            at = c.let(f"add i64 %s, {k}")
+            beyond = c.let(f"icmp sgt i64 {at}, %last")
+            offset = c.let(f"mul i64 {c.let(f'select i1 {beyond}, i64 %last, i64 {at}')}, %ss")
+            states.append(c.at("%far", offset, "i8"))
+        with c.loop("r", "%rows", o=("0", "%rs"), e=("0", "%columns")):
+            start = "0", "%r_o", "%r_e"
+            from_boundary = aligned, c.let(f"sub i64 %r_o, {before}"), c.let(f"add i64 %r_e, {aligned}")
+            c.branch(c.let("icmp eq i64 %cs, 8"), "side", "by_column")
+            c.label("side")
+            c.do("br label %by_square") if inward else c.branch(streams, "by_stream", "by_square")
+            ways = [(_column, 1, start), (_square, lanes, start)]
+            ways += [] if inward else [(_stream, lanes, from_boundary)]
+            for move, width, (first, o, e) in ways:
+                name = move.__name__[1:]
+                c.label(f"by_{name}")
+                with c.loop(name, "%columns", width, first, o=(o, c.let(f"mul i64 %cs, {width}")), e=(e, str(width))):
+                    far = [c.at(state, f"%{name}_o", "i8") for state in states]
+                    slots = [c.at(c.at("%slots", f"%{name}_e", "i64"), k, "i64") for k in range(width)]
+                    near = [c.at("%ns", c.let(f"mul i64 %pitch, {c.load(slot, 'i64')}"), "i8") for slot in slots]
+                    move(c, far, near, inward)
+                c.do("br label %moved")
+            c.label("moved")
     c.do("ret void")
-    name = "pack" if inward else "unpack"
-    return "\n".join([_HEAD.format(name=name), *c.lines, "}"])
+    return "\n".join([f"define internal void @{'pack' if inward else 'unpack'}({_MOVED}) {{", *c.lines, "}"])
 
 
 def _column(c: Code, far: list[str], near: list[str], inward: bool) -> None:
@@ -409,7 +333,7 @@ def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
     ahead = c.let(f"select i1 {apart}, i64 0, i64 {c.let(f'mul i64 %ss, {_AHEAD}')}")
     for pointer in far:
         c.prefetch(pointer, ahead, write=not inward)
-    there = f"<{n} x i1> {_there(c, '%square_c')}"
+    there = f"<{n} x i1> {_there(c, '%square')}"
     if inward:
         load = f"call {t} @llvm.masked.load.{c.suffix}.p0"
         rows = [c.let(f"{load}(ptr {pointer}, i32 8, {there}, {t} zeroinitializer)") for pointer in far]
@@ -421,13 +345,13 @@ def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
             c.do(f"call void @llvm.masked.store.{c.suffix}.p0({t} {row}, ptr {pointer}, i32 8, {there})")
 
 
-def _stream(c: Code, far: list[str], near: list[str]) -> None:
+def _stream(c: Code, far: list[str], near: list[str], inward: bool) -> None:
     """Unpack with non-temporal stores; masked stores for partial vectors at the start and the end."""
     n, t = c.width, c.type
     rows = _transposed(c, [c.load(pointer) for pointer in near])
-    there = f"<{n} x i1> {_there(c, '%stream_c')}"
+    there = f"<{n} x i1> {_there(c, '%stream')}"
     mask = c.let(f"bitcast {there} to i{n}")
-    c.do(f"br i1 {c.let(f'icmp eq i{n} {mask}, -1')}, label %past, label %part")
+    c.branch(c.let(f"icmp eq i{n} {mask}, -1"), "past", "part")
     c.label("past")
     for row, pointer in zip(rows, far, strict=True):
         c.do(f"store {t} {row}, ptr {pointer}, align {8 * n}, !nontemporal !0")
@@ -475,27 +399,63 @@ def driver(width: int) -> str:
     space has ``block`` numbers for every row of every array, and for ``width`` further rows after them. The states that
     do not fill all lanes come last, with the last state repeated; only memory of states is read and written.
     """
-    t, suffix = f"<{width} x double>", f"v{width}f64.p0"
+    c, vector, suffix = Code(1), f"<{width} x double>", f"v{width}f64.p0"
+    pitch, size = c.let("shl i64 %block, 3"), c.let("shl i64 %arrays, 1")
+    pairs = c.let(f"alloca i64, i64 {size}, align 8")
+    with c.loop("first", "%count", "%now"):
+        c.do("%status = phi i64 [ 0, %0 ], [ %status1, %first_end ]")
+        left = c.let("sub i64 %count, %first")
+        full = c.let(f"and i64 {left}, -{width}")
+        tail = c.let(f"select i1 {c.let(f'icmp eq i64 {full}, 0')}, i64 {left}, i64 {full}")
+        c.do(f"%now = select i1 {c.let(f'icmp slt i64 {left}, %block')}, i64 {tail}, i64 %block")
+        last = c.let("sub i64 %now, 1")
+        whole = c.let(f"and i64 {c.let(f'add i64 {last}, {width}')}, -{width}")
+        even = c.let(f"icmp eq i64 {whole}, %now")
+        for way in ("pack", "unpack"):
+            with c.loop(way, "%arrays"):
+                array = _field(c, f"%{way}")
+                far = c.at(array.address, c.let(f"mul i64 {array.states}, %first"), "i8")
+                near = c.at("%space", array.scratch, "i8")
+                output = c.let(f"icmp ne i64 {array.written}, 0")
+                pair = c.at(pairs, f"%{way}", "{ptr, i64}")
+                if way == "pack":
+                    direct = c.let(f"and i1 {c.let(f'icmp ne i64 {array.in_place}, 0')}, {even}")
+                    c.do(f"store ptr {c.let(f'select i1 {direct}, ptr {far}, ptr {near}')}, ptr {pair}, align 8")
+                    distance = c.let(f"select i1 {direct}, i64 {array.column_step}, i64 {pitch}")
+                    c.do(f"store i64 {distance}, ptr {c.at(pair, 1, 'i64')}, align 8")
+                    stays = c.let(f"or i1 {direct}, {output}")
+                else:
+                    there = c.let(f"icmp ne ptr {c.load(pair, 'ptr')}, {near}")
+                    stays = c.let(f"or i1 {there}, {c.let(f'xor i1 {output}, true')}")
+                c.branch(stays, f"{way}_stays", f"{way}_moves")
+                c.label(f"{way}_moves")
+                layout = array.states, array.rows, array.columns, array.row_step, array.column_step, whole, last
+                numbers = ", ".join(f"i64 {x}" for x in (pitch, *layout))
+                moved = f"ptr {far}, ptr {near}, {numbers}, ptr {array.slots}, i64 {array.streamed}"
+                c.do(f"call void @{way}({moved})")
+                c.do(f"br label %{way}_stays")
+                c.label(f"{way}_stays")
+            if way == "pack":
+                bad = c.let(f"call i64 %body(i64 {whole}, ptr %parameters, ptr {pairs})")
+                c.do(f"%status1 = or i64 %status, {bad}")
+    c.do("fence seq_cst")
+    c.do("ret i64 %status1")
+    arguments = "ptr %body, i64 %count, ptr %parameters, i64 %arrays, ptr %table, ptr %space, i64 %block"
     return "\n".join(
         [
             PREFETCH,
-            f"declare {t} @llvm.masked.load.{suffix}(ptr, i32, <{width} x i1>, {t})",
-            f"declare void @llvm.masked.store.{suffix}({t}, ptr, i32, <{width} x i1>)",
+            f"declare {vector} @llvm.masked.load.{suffix}(ptr, i32, <{width} x i1>, {vector})",
+            f"declare void @llvm.masked.store.{suffix}({vector}, ptr, i32, <{width} x i1>)",
             _move(width, inward=True),
             _move(width, inward=False),
             "!0 = !{i32 1}",
-            _DRIVE.format(driver=DRIVER, width=width, fields=_fields("%a", "%"), fields_out=_fields("%o", "%o_")),
+            *(f"define i64 @{DRIVER}({arguments}) {{", *c.lines, "}"),
         ]
     )
 
 
-def _fields(index: str, prefix: str) -> str:
-    """Read one array's description, and the offset of the block's first state."""
-    lines = [f"{prefix}start = mul i64 {index}, {len(Field._fields)}"]
-    for k, name in enumerate(Field._fields):
-        kind = "ptr" if name in ("address", "slots") else "i64"
-        lines.append(f"{prefix}at{k} = add i64 {prefix}start, {k}")
-        lines.append(f"{prefix}p{k} = getelementptr i64, ptr %table, i64 {prefix}at{k}")
-        lines.append(f"{prefix}{name} = load {kind}, ptr {prefix}p{k}, align 8")
-    lines.append(f"{prefix}offset = mul i64 {prefix}states, %first")
-    return "\n".join(f"  {line}" for line in lines)
+def _field(c: Code, index: str) -> Any:
+    """Read the description of an array; a :class:`Field` of the names of its values."""
+    start = c.at("%table", c.let(f"mul i64 {index}, {len(Field._fields)}"), "i64")
+    kinds = ["ptr" if name in ("address", "slots") else "i64" for name in Field._fields]
+    return Field._make(c.load(c.at(start, k, "i64"), kind) for k, kind in enumerate(kinds))

@@ -314,6 +314,12 @@ class Formulation(ABC):
             columns[j] = np.concatenate([s * z, s * cross(z, point - p) + h * z])
         return np.array(columns).T
 
+    def _twists(self, q: Array) -> list[tuple[Row, Array, Array]]:
+        """Of all rows, R of the link, and [ω; v] of its centre of mass for unit rates of the joints on its path."""
+        poses, axes, centres = self.geometry(q)
+        places = enumerate(zip(self.rows, poses, centres, strict=True))
+        return [(row, A[:3, :3], self.jacobian(i, p, axes)[:, row.path]) for i, (row, A, p) in places]
+
     # The names of the library
 
     def mass_matrix(self, q: ArrayLike) -> Array:

@@ -309,21 +309,12 @@ class GeneralizedDAlembert(Formulation):
 
     def D_rot(self, q: JointVector) -> Array:
         """Σ_s (ˢR_0 z_{i−1})ᵀ I_s (ˢR_0 z_{j−1}), the sum over all links beyond joints i and j, (n, n) (Eq. 3.4-25)."""
-        A = self.poses(q)
-        axes, terms = self.axes(A), []
-        for row, A_s in zip(self.rows, A, strict=True):
-            R, z = A_s[:3, :3].T, [axes[i][0] for i in row.path]  # R is ˢR_0
-            terms.append([[(R @ z_i) @ row.I @ (R @ z_j) for z_j in z] for z_i in z])
-        return self.padded_sum(2, terms)
+        turned = [(row, R.T @ J[:3]) for row, R, J in self._twists(q)]  # ˢR_0 z
+        return self.padded_sum(2, [z.T @ row.I @ z for row, z in turned])
 
     def D_tran(self, q: JointVector) -> Array:
         """Σ_s m_s [z_{j−1} × (r̄_s − p_{j−1})] · [z_{i−1} × (r̄_s − p_{i−1})], (n, n) (Eq. 3.4-25)."""
-        _, axes, r = self.geometry(q)
-        terms = []
-        for row, r_s in zip(self.rows, r, strict=True):
-            arms = [cross(z, r_s - p) for z, p in (axes[i] for i in row.path)]
-            terms.append([[row.m * (arm_j @ arm_i) for arm_j in arms] for arm_i in arms])
-        return self.padded_sum(2, terms)
+        return self.padded_sum(2, [row.m * (J[3:].T @ J[3:]) for row, _, J in self._twists(q)])
 
     def h_tran(self, q: JointVector, qd: JointVector) -> Array:
         """Σ_s m_s v̇_s · [z_{i−1} × (r̄_s − p_{i−1})] with v̇_s at θ̈ = 0, (n,) (Eqs. 3.4-11 and 3.4-26)."""
@@ -364,11 +355,7 @@ class GeneralizedDAlembert(Formulation):
 
         Eqs. 3.4-21 and 3.4-22 are printed with the opposite sign; Eqs. 3.4-20, 3.4-23 and 3.4-28 agree.
         """
-        _, axes, r = self.geometry(q)
-        terms = []
-        for row, r_j in zip(self.rows, r, strict=True):
-            terms.append([-self.gravity @ cross(z, row.m * (r_j - p)) for z, p in (axes[i] for i in row.path)])
-        return self.padded_sum(1, terms)
+        return self.padded_sum(1, [-row.m * (self.gravity @ J[3:]) for row, _, J in self._twists(q)])
 
     def _mass_matrix(self, q: Array) -> Array:
         return self.D_rot(q) + self.D_tran(q)

@@ -80,12 +80,8 @@ class Lagrangian(MatrixFormulation):
         return christoffel(self._dB(q))
 
     def _dB(self, q: Array) -> Array:
-        poses, axes, centres = self.geometry(q)
-        terms = []
-        for i, (row, A, p) in enumerate(zip(self.rows, poses, centres, strict=True)):
-            J, R = self.jacobian(i, p, axes)[:, row.path], A[:3, :3].T
-            terms.append(inertia_derivative(row, np.vstack([R @ J[:3], R @ J[3:]])))
-        return self.padded_sum(3, terms)
+        turned = [(row, np.kron(np.eye(2), R.T) @ J) for row, R, J in self._twists(q)]
+        return self.padded_sum(3, [inertia_derivative(row, J) for row, J in turned])
 
     def motor_torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Wrenches = None) -> Array:
         """τ = B q̈ + C q̇ + g + F_v q̇ + F_s sgn q̇ + Jᵀ h_e, (n,), N m or N (Eq. 50).

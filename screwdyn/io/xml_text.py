@@ -195,65 +195,6 @@ class _StopReading(Exception):
     """Raised inside expat's handlers to end the parse."""
 
 
-class _Builder:
-    """Handlers of the events of expat."""
-
-    def __init__(self, encoding: str | None, skipped_lines: int, problems: list[Problem]) -> None:
-        self.skipped_lines, self.problems = skipped_lines, problems
-        self.root: Element | None = None
-        self.open: list[tuple[str, int, Element | None]] = []
-        self.parser = expat.ParserCreate(encoding)
-        self.parser.StartElementHandler = self.start
-        self.parser.EndElementHandler = lambda tag: self.open.pop()
-        self.parser.StartDoctypeDeclHandler = self.doctype
-
-    @property
-    def line(self) -> int:
-        return self.parser.CurrentLineNumber + self.skipped_lines
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        owner = self.open[-1][2] if self.open else None
-        element = Element(tag, attributes, self.line, self.problems, owner)
-        kept: Element | None = None
-        if not self.open:
-            self.root = kept = element
-            if tag != "robot":
-                element.wrong("the root element is not <robot>", "give a URDF file")
-                raise _StopReading
-        elif tag.startswith("xacro:"):
-            raise Unexpanded(element)
-        elif owner is not None and tag in _KEPT.get(owner.tag, ()):
-            for name, value in attributes.items() if _DECORATION.isdisjoint((tag, owner.tag)) else ():
-                if "${" in value or "$(" in value:
-                    raise Unexpanded(element, f" ({name}={shown(value)!r})")
-            owner.children.append(element)
-            kept = element
-        self.open.append((tag, self.line, kept))
-
-    def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
-        element = Element("!DOCTYPE " + name, {}, self.line, self.problems)
-        element.wrong("document types are not allowed", "remove the <!DOCTYPE …>")
-        raise _StopReading
-
-    def malformed(self, error: expat.ExpatError) -> None:
-        """Report the line and the element where the XML is malformed."""
-        codes = expat.errors.codes
-        cut_short = error.code in (
-            codes[expat.errors.XML_ERROR_NO_ELEMENTS],
-            codes[expat.errors.XML_ERROR_UNCLOSED_TOKEN],
-        )
-        line = error.lineno + self.skipped_lines
-        message = f"not well-formed XML: {expat.ErrorString(error.code)}"
-        if not self.open:
-            empty = self.root is None and cut_short
-            Element("xml", {}, line, self.problems).wrong("there is no XML element" if empty else message)
-            return
-        tag, opened, kept = self.open[-1]
-        hint = f"<{shown(tag)}>, opened on line {opened}, is not closed yet"
-        element = Element(tag, kept.attributes if kept else {}, line, self.problems)
-        element.wrong("the file ends too early" if cut_short else message, hint, "error")
-
-
 def parse(
     document: bytes, problems: list[Problem], encoding: str | None = None, skipped_lines: int = 0
 ) -> Element | None:
@@ -262,16 +203,57 @@ def parse(
     `encoding` overrides the document's own declaration; lines are counted from `skipped_lines`. Raises Unexpanded at
     the first element or expression of xacro.
     """
-    builder = _Builder(encoding, skipped_lines, problems)
+    parser = expat.ParserCreate(encoding)
+    roots: list[Element] = []
+    inside: list[tuple[Element, bool]] = []  # the elements that are open, and whether they are kept
+
+    def new(tag: str, attributes: dict[str, str], line: int | None = None, owner: Element | None = None) -> Element:
+        line = parser.CurrentLineNumber if line is None else line
+        return Element(tag, attributes, line + skipped_lines, problems, owner)
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        owner = next((above for above, kept in inside[-1:] if kept), None)
+        element = new(tag, attributes, owner=owner)
+        kept = owner is not None and tag in _KEPT.get(owner.tag, ())
+        if not inside:
+            roots.append(element)
+            if tag != "robot":
+                element.wrong("the root element is not <robot>", "give a URDF file")
+                raise _StopReading
+        elif tag.startswith("xacro:"):
+            raise Unexpanded(element)
+        elif owner is not None and kept:
+            for name, value in attributes.items() if _DECORATION.isdisjoint((tag, owner.tag)) else ():
+                if "${" in value or "$(" in value:
+                    raise Unexpanded(element, f" ({name}={shown(value)!r})")
+            owner.children.append(element)
+        inside.append((element, kept or not inside))
+
+    def doctype(name: str, *_: object) -> None:
+        new("!DOCTYPE " + name, {}).wrong("document types are not allowed", "remove the <!DOCTYPE …>")
+        raise _StopReading
+
+    parser.StartElementHandler, parser.StartDoctypeDeclHandler = start, doctype
+    parser.EndElementHandler = lambda tag: inside.pop()
     try:
-        builder.parser.Parse(document, True)
+        parser.Parse(document, True)
     except _StopReading:
         pass
     except expat.ExpatError as error:
-        builder.malformed(error)
+        ends = {expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN}
+        reason = expat.ErrorString(error.code)
+        message = f"not well-formed XML: {reason}"
+        if inside:
+            element, kept = inside[-1]
+            hint = f"<{shown(element.tag)}>, opened on line {element.line}, is not closed yet"
+            message = "the file ends too early" if reason in ends else message
+            new(element.tag, element.attributes if kept else {}, error.lineno).wrong(message, hint, "error")
+        else:
+            empty = not roots and reason in ends
+            new("xml", {}, error.lineno).wrong("there is no XML element" if empty else message)
     except (LookupError, ValueError) as error:  # raised by Python for an unknown encoding
-        Element("?xml", {}, builder.line, problems).wrong(f"unusable encoding: {error}", "save the file as UTF-8")
-    return builder.root
+        new("?xml", {}).wrong(f"unusable encoding: {error}", "save the file as UTF-8")
+    return roots[0] if roots else None
 
 
 # Writing --------------------------------------------------------------------------------------------------------------

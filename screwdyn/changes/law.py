@@ -106,18 +106,16 @@ def closing(closure: Closure, q: Array, qd: Array) -> tuple[Array, Array, float]
     allow, Λ are those of least ΛᵀΛ (docs/mathematics.md §12). LoopError if the loops would open all the same, because
     constraints on links of very different inertias cannot be told apart.
     """
-    factors, J = closure.factors(q), closure.of.constraint_jacobian(q)
-    opening = J @ qd
-    taken = factors.least(opening)
-    left = float(np.abs(J @ (qd - taken)).max(initial=0.0))
+    opening = closure.opening(q, qd)
+    taken, impulses = closure.of._closing(q, opening)
+    left = float(np.abs(closure.opening(q, qd - taken)).max(initial=0.0))
     if left > max(TOLERANCE, _LEFT_OPEN * float(np.abs(opening).max(initial=0.0))):
         raise LoopError(
             f"the rates after it would open the loops {', '.join(repr(loop.name) for loop in closure.loops)} at up to "
             f"{left:.3g} rad/s or m/s: their links have inertias too different for the constraints to be told apart; "
             f"give the lightest ones more, or the heaviest ones less"
         )
-    z = factors.L.T @ taken
-    return taken, -factors.least_multipliers(z), 0.5 * float(z @ z)
+    return taken, -impulses, float(closure.of.kinetic_energy(q, taken))
 
 
 def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None = None, apart: bool = False) -> float:

@@ -68,7 +68,7 @@ class Close(Scheduled[LoopEvent]):
         closure, q = Closure(tree, tree.model), state.q
         if self.at is not None or len(tree.loops) > 1:  # a single loop at the present pose is closed
             closure.check(q, "move the links together before they are connected, or leave out at=")
-            q, _ = closure.closed(q)
+            q = closure.closed(q)
         taken, impulses, lost = law.closing(closure, q, state.qd)
         # The rates are those before, in a configuration without the gap that counts as rounding.
         moved = float(tree.kinetic_energy(q, state.qd) - tree.kinetic_energy(state.q, state.qd))

@@ -80,7 +80,7 @@ class ClosedLoops(Dynamics):
         """Number of freedoms that the closed loops leave in a configuration: nv minus the rank of J_c."""
         one = self._frozen()
         (q,) = one_state(one.model, q=q)
-        return one.model.nv - Closure(one, one.model).factors(q).rank()
+        return one.model.nv - Closure(one, one.model).factors(q).rank
 
     def assemble(self, q: ArrayLike, hold: Iterable[str] = ()) -> Array:
         """A configuration near q in which all loops are closed, (nq,).
@@ -204,7 +204,7 @@ class ClosedLoops(Dynamics):
         model = one.model
         q, qd = one_state(model, q=q, qd=qd)
         closure, J = Closure(one, model), one.constraint_jacobian(q)
-        rank, D = closure.factors(q).rank(), weights(J)[:, None]
+        rank, D = closure.factors(q).rank, weights(J)[:, None]
         J, J_dot = D * J, D * one.constraint_jacobian_dot(q, qd)
         if independent is None:
             from scipy.linalg import qr
@@ -229,10 +229,9 @@ class ClosedNumbers(Numbers, ClosedLoops):
 
 def _multipliers(closure: Closure, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
     """λ in one state, (m,), of least λᵀλ, and a basis of what can be added to it, (m, …)."""
-    factors = closure.factors(q)
-    f = factors.lower(tau - closure.of.bias_force(q, qd))
-    L_qdd = factors.L.T @ factors.least(-closure.of.constraint_jacobian_dot(q, qd) @ qd)
-    return factors.least_multipliers(L_qdd - f), factors.undetermined()
+    free = closure.of.impulse_response(q, tau - closure.of.bias_force(q, qd))
+    opening = closure.opening(q, free) + closure.of.constraint_jacobian_dot(q, qd) @ qd
+    return closure.of._closing(q, -opening)[1], closure.factors(q).undetermined()
 
 
 def exerted_wrench(tree: Robot, link: str, by: str, q: Array, qd: Array, qdd: Array, tau: Array) -> Array:

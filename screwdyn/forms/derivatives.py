@@ -32,7 +32,6 @@ from screwdyn.forms.closed_loops import ClosedNumbers
 from screwdyn.forms.numbers import Numbers, require_resisted, too_large, torques
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.topology import check_open
-from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, LARGEST, WITH_LOOPS, Method, Quantity
@@ -276,9 +275,8 @@ class Derivatives:
         J, J_dot = one.constraint_jacobian(q), one.constraint_jacobian_dot(q, qd)
         dJ = self.constraint_jacobian(q)
         dJ_dot_q, dJ_dot_qd = self.constraint_jacobian_dot(q, qd)
-        factors = Closure(one, model).factors(q)
-        caused = (M @ qdd[..., None])[..., 0] + one.bias_force(q, qd) - tau
-        multipliers = factors.multipliers(factors.lower(caused[..., None])[..., 0])
+        added = qdd + np.linalg.solve(M, (one.bias_force(q, qd) - tau)[..., None])[..., 0]
+        multipliers = one._closing(q, (J @ added[..., None])[..., 0])[1]
         by_q = by_q - np.einsum("...lik,...l->...ik", dJ, multipliers)
         opening_q = np.einsum("...lik,...i->...lk", dJ, qdd) + np.einsum("...lik,...i->...lk", dJ_dot_q, qd)
         opening_qd = J_dot + np.einsum("...lik,...i->...lk", dJ_dot_qd, qd)
@@ -287,7 +285,8 @@ class Derivatives:
         for forces, accelerations in ((-by_q, -opening_q), (-by_qd, -opening_qd), (unit, np.zeros_like(J))):
             x = np.linalg.solve(M, forces)
             missing = np.moveaxis(accelerations - J @ x, -1, 0)
-            found.append(x + np.moveaxis(factors.least(missing), 0, -1))
+            every_q = np.broadcast_to(q, (len(missing), *q.shape))
+            found.append(x + np.moveaxis(one._closing(every_q, missing)[0], 0, -1))
         return found
 
     @cached_property

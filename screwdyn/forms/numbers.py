@@ -22,7 +22,7 @@ from screwdyn.physics.charts import RATIO, recentre
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import POSITIONS, Model
-from screwdyn.physics.quantities import CATALOGUE, LARGEST, SOLVING, Frame, Method, Quantities, Quantity
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Frame, Method, Quantities, Quantity
 from screwdyn.physics.recursions.links import BODY, frame_code
 from screwdyn.physics.recursions.whole_tree import forward_dynamics, invert
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
@@ -168,6 +168,19 @@ class Dynamics(Quantities):
         context, _kept = (kernels.context, None) if held is None else kernels.holding(held)
         jump: Array = self._one(kernels, kernels.impulse_response, context, "tau", q, impulses)
         return jump
+
+    def _closing(self, q: Array, opening: Array) -> tuple[Array, Array]:
+        """The rates x, (…, nv), and impulses λ, (…, m), with which closed loops open at given rates, (…, m).
+
+        x is least in the metric of M with J_c x = ``opening``, and λ is the least one with M x = J_cᵀ λ.
+        SingularAttachmentError as for :meth:`forward_dynamics`; ShapeError if results overflow.
+        """
+        kernels, batch = self._kernels, q.shape[:-1]
+        given = [np.ascontiguousarray(x) for x in (q, opening)]
+        found = empty((*batch, kernels.model.nv)), empty(opening.shape)
+        if status := kernels.fill(INTERNAL["closing"], kernels.context, math.prod(batch), given, found):
+            raise self._error(kernels, status, None, {"q": q})
+        return found
 
     # Inside
 

@@ -47,7 +47,7 @@ class Balance:
         self.tree, self.free, self.tau = tree, free, tau[free]
         self.springs, self.closure = tree.model.joint_forces, Closure(tree, tree.model)
         self.closure.check(q)
-        self.count = len(free) - (self.closure.factors(q, free, flat=True).rank() if tree.loops else 0)
+        self.count = len(free) - (self.closure.factors(q, free, flat=True).rank if tree.loops else 0)
         slightest = SLIGHT * tree.model.weight_bound * np.sqrt(np.diag(tree.mass_matrix(q))[free])
         self.acting, self.s = self._alike(slightest), np.ones(self.count)
         self.at(q)

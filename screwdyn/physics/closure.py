@@ -43,10 +43,10 @@ _WEAKEST = 1e-10
 
 
 class Factors:
-    """M = L Lᵀ and L⁻¹ J_cᵀ D = U s Vᵀ, cut at its rank: redundant constraints drop out here.
+    """M = L Lᵀ and L⁻¹ J_cᵀ D = U s Vᵀ of one state, cut at its rank: redundant constraints drop out here.
 
-    The diagonal D weighs the constraints alike, those of heavy links and of light ones. M is (…, n, n), J_c (…, m, n);
-    ``kept`` are the singular values s, (…, r), from large to small, that are not redundant.
+    The diagonal D weighs the constraints alike, those of heavy links and of light ones. M is (n, n), J_c (m, n), and
+    the singular values s that are not redundant are (rank,), from large to small.
     """
 
     def __init__(self, M: Array, J: Array) -> None:
@@ -56,50 +56,36 @@ class Factors:
             raise SingularAttachmentError(
                 "a joint feels no inertia, so the forces in the loops are undetermined; give its links a mass"
             ) from None
-        columns = self.lower(significant(J).swapaxes(-1, -2))
-        self.D = weights(columns.swapaxes(-1, -2))
-        self.U, sizes, Vt = np.linalg.svd(columns * self.D[..., None, :], full_matrices=False)
-        self.V = Vt.swapaxes(-1, -2)
-        self.kept: npt.NDArray[np.bool_] = sizes > REDUNDANT * sizes[..., :1]
-        self._inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=self.kept)
+        columns = self.lower(significant(J).T)
+        self.D = weights(columns.T)
+        U, sizes, Vt = np.linalg.svd(columns * self.D, full_matrices=False)
+        self.rank = int(np.count_nonzero(sizes > REDUNDANT * sizes.max(initial=0.0)))
+        self.U, self.sizes, self.V = U[:, : self.rank], sizes[: self.rank], Vt[: self.rank].T
 
     def lower(self, x: Array) -> Array:
         """L⁻¹ x for columns x."""
         return np.asarray(np.linalg.solve(self.L, x))
 
-    def rank(self) -> int:
-        """Number of independent constraints, of one state."""
-        return int(np.count_nonzero(self.kept))
-
     def least(self, residual: Array) -> Array:
-        """The x that is least in the metric of M with J_c x = residual, (…, n)."""
-        z = self.U @ (self._inverse * self._down(self.V, self.D * residual))[..., None]
-        return np.asarray(np.linalg.solve(self.L.swapaxes(-1, -2), z)[..., 0])
+        """The x that is least in the metric of M with J_c x = residual, (n,)."""
+        return np.asarray(np.linalg.solve(self.L.T, self.U @ (self.V.T @ (self.D * residual) / self.sizes)))
 
     def multipliers(self, z: Array) -> Array:
-        """A λ with L⁻¹ J_cᵀ λ = z for a z that constraints cause, (…, m)."""
-        return np.asarray(self.D * (self.V @ (self._inverse * self._down(self.U, z))[..., None])[..., 0])
+        """A λ with L⁻¹ J_cᵀ λ = z for a z that constraints cause, (m,)."""
+        return np.asarray(self.D * (self.V @ (self.U.T @ z / self.sizes)))
 
     def undetermined(self) -> Array:
-        """An orthonormal basis, (m, m − rank), of the λ with J_cᵀ λ = 0, in one state."""
-        across = np.linalg.svd(self.V[:, self.kept], full_matrices=True)[0][:, self.rank() :]
+        """An orthonormal basis, (m, m − rank), of the λ with J_cᵀ λ = 0."""
+        across = np.linalg.svd(self.V, full_matrices=True)[0][:, self.rank :]
         return np.linalg.qr(self.D[:, None] * across)[0]
 
-    def least_multipliers(self, z: Array) -> Array:
-        """Of all :meth:`multipliers` those of least λᵀλ, (m,), in one state."""
-        given = self.multipliers(z)
-        if self.rank() == len(given):
-            return given
-        nothing = self.undetermined()
-        return np.asarray(given - nothing @ (nothing.T @ given))
-
     def motions(self) -> Array:
-        """A basis Z of the rates that the loops allow, (n, n − rank), orthonormal in the metric of M, in one state."""
-        across = np.linalg.svd(self.U[:, self.kept], full_matrices=True)[0][:, self.rank() :]
+        """A basis Z of the rates that the loops allow, (n, n − rank), orthonormal in the metric of M."""
+        across = np.linalg.svd(self.U, full_matrices=True)[0][:, self.rank :]
         return np.asarray(np.linalg.solve(self.L.T, across))
 
     def motor_forces(self, force: Array, active: npt.NDArray[np.bool_], wanted: Array | None = None) -> Array:
-        """The τ of active freedoms with Zᵀ τ = Zᵀ force, (n,), that is nearest to a wanted one, in one state."""
+        """The τ of active freedoms with Zᵀ τ = Zᵀ force, (n,), that is nearest to a wanted one."""
         Z, tau = self.motions(), np.where(active, 0.0 if wanted is None else wanted, 0.0)
         U, sizes, Vt = np.linalg.svd(Z.T[:, active], full_matrices=False)
         kept = sizes > _WEAKEST * sizes.max(initial=0.0)
@@ -107,14 +93,10 @@ class Factors:
         return tau
 
     def missing(self, force: Array, tau: Array, weight: float) -> float:
-        """The largest |Zᵀ (force − τ)| relative to the terms of Zᵀ force, in one state, with the bound of weights."""
+        """The largest |Zᵀ (force − τ)| relative to the terms of Zᵀ force, with the bound of weights."""
         Z = self.motions()
         terms = max(_largest(np.abs(Z.T) @ np.abs(force)), SLIGHT * weight)
         return _largest(Z.T @ (force - tau)) / terms if terms else 0.0
-
-    @staticmethod
-    def _down(A: Array, x: Array) -> Array:
-        return np.asarray((A.swapaxes(-1, -2) @ x[..., None])[..., 0])
 
 
 def weights(rows: Array) -> Array:
@@ -193,25 +175,25 @@ class Closure:
             q = self.model.configurations.integrate(q, -x * min(1.0, _LARGEST_STEP / max(_largest(x), 1e-300)))
         return q, left
 
-    def closed(self, q: Array) -> tuple[Array, Factors]:
-        """The nearest configuration in which nearly closed loops are closed, and the factors before the last step.
+    def closed(self, q: Array) -> Array:
+        """The nearest configuration in which nearly closed loops are closed.
 
         One Newton step removes the gap of an integrator. LoopError if one remains, as constraints are dependent.
         """
         for _ in range(_STEPS):
-            phi, factors = self.gap(q, 1), self.factors(q)
-            q = self.model.configurations.integrate(q, -factors.least(phi))
+            phi = self.gap(q, 1)
+            q = self.model.configurations.integrate(q, -self.of._closing(q, phi)[0])
             if _largest(phi) <= _NEAR:
                 break
         else:
             if _largest(self.gap(q)) > TOLERANCE:
                 raise LoopError(f"the loops do not stay closed: {self.described(q)}")
-        return q, factors
+        return q
 
     def project(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """The state nearest to one whose loops are nearly closed; see :meth:`closed`."""
-        q, factors = self.closed(q)
-        return q, qd - factors.least(self.opening(q, qd))
+        q = self.closed(q)
+        return q, qd - self.of._closing(q, self.opening(q, qd))[0]
 
     def opening(self, q: Array, qd: Array) -> Array:
         """J_c q̇, the rates at which the loops open, (…, m); m/s and rad/s."""

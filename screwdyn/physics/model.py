@@ -440,7 +440,6 @@ class Robot(Mechanism, Quantities):
     joint_force: Callable[[ArrayLike, ArrayLike], Array]
     wrench_torque: Callable[[ArrayLike, Mapping[str, ArrayLike]], Array]
     # Passes of changes, of one state in contiguous arrays; see ``changes.law`` and ``forms.numbers``.
-    impulse_response: Callable[..., Array]
     _slipping: Callable[[Array], tuple[Callable[..., Any], ...]]
 
     @property

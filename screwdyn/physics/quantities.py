@@ -282,6 +282,10 @@ class Quantities(ABC):
     def model(self) -> Model:
         """The frozen snapshot of the tree from which quantities are computed."""
 
+    # What impulses cause, and loops that close; see ``forms.numbers``.
+    impulse_response: Callable[..., Array]
+    _closing: Callable[[Array, Array], tuple[Array, Array]]
+
     # Dynamics
 
     @quantity(whole_tree.mass_matrix, _M, base_parameters=True)
@@ -676,14 +680,26 @@ _INTERNAL = (
         record=links.Share,
     ),
     Quantity("constraints", ("q", "qd"), loops.constraint_jacobian_dot, (_J_C, _J_C_DOT), places="loops"),
+    # The impact of loops that close; see ``physics.closure``.
+    Quantity(
+        "closing",
+        ("q", "opening"),
+        loops.closing,
+        (Result("rates", ("v",), ""), Result("impulses", ("L",), "")),
+        scratch=(("v", "v"), ("L", "v"), *_BASIS),
+        places="loops",
+        coupled=Coupled(("mass_matrix", "constraint_jacobian"), ("opening",), loops.least_rates, _BASIS),
+    ),
     Quantity(
         "constrained_dynamics",
         ("q", "qd", "tau"),
         loops.forward_dynamics,
         (_QDD,),
-        scratch=(("v", "v"), ("v",), ("v",), ("L", "v"), ("L", "v"), *_BASIS),
+        scratch=(("v", "v"), ("v",), ("v",), ("L", "v"), ("L", "v"), ("L",), *_BASIS),
         places="loops",
-        coupled=Coupled(("mass_matrix", "bias_force", "constraints"), ("qd", "tau"), loops.accelerations, _BASIS),
+        coupled=Coupled(
+            ("mass_matrix", "bias_force", "constraints"), ("qd", "tau"), loops.accelerations, (("L",), *_BASIS)
+        ),
     ),
 )
 INTERNAL = {entry.name: entry for entry in _INTERNAL}

@@ -575,7 +575,7 @@ class EquationsOfMotion:
         for _ in range(ASIDE):
             aside = self.model.configurations.integrate(q, rng.uniform(-FAR, FAR, self.model.nv))
             with suppress(LoopError):
-                others.append(self.closure.ranks(self.closure.closed(aside)[0]))
+                others.append(self.closure.ranks(self.closure.closed(aside)))
         return [name for name, rank in self.closure.ranks(q).items() if rank < max(other[name] for other in others)]
 
     def levels(self, t: float, y: Array) -> Array:

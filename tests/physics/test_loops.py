@@ -4,7 +4,7 @@ import mechanisms
 import numpy as np
 import pytest
 from cases import derivative, norm
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kinds import EVERY
 from numpy.testing import assert_allclose, assert_array_equal
@@ -83,6 +83,37 @@ def test_accelerations_are_those_of_gauss(case):
     assert_allclose(found, expected, rtol=0, atol=1e-11 * scale)
     states = [np.stack([x, x]) for x in (q, qd, tau)]
     assert_array_equal(tree.forward_dynamics(*states), [found, found])
+
+
+@settings(max_examples=40)
+@given(closed(), st.integers(0, 2), st.floats(1, 1e3))
+def test_rates_and_impulses_of_loops_that_close(case, again, heavier):
+    """Least in the metric of M, by pseudo-inverses, also of loops that are closed twice and between unequal links."""
+    tree, q, _, _ = case
+    rng, loop = np.random.default_rng(again), tree.loop("loop")
+    for k in range(again):
+        tree.close(loop.link, to=loop.to, joint=loop.joint, at=loop.home, name=f"again{k}")
+    body = tree.link(loop.link).inertia
+    if body is not None:
+        tree.set_inertia(loop.link, sd.Inertia(heavier * body.mass, body.com, heavier * body.tensor))
+    M, J = tree.mass_matrix(q), tree.constraint_jacobian(q)
+    opening = J @ rng.uniform(-2, 2, tree.nv)
+    L = np.linalg.cholesky(M)
+    A = np.linalg.solve(L, J.T).T
+    A = A / np.linalg.norm(A, axis=1, keepdims=True).clip(1e-12)
+    sizes = np.linalg.svd(A, compute_uv=False)
+    assume(not ((sizes > 1e-9 * sizes.max(initial=0)) & (sizes < 1e-3 * sizes.max(initial=0))).any())
+    scaled = opening / np.linalg.norm(np.linalg.solve(L, J.T), axis=0).clip(1e-12)
+    expected = np.linalg.solve(L.T, np.linalg.pinv(A, rcond=1e-6) @ scaled)
+    rates, impulses = tree._closing(q, opening)
+    scale = np.linalg.cond(M) * (1 + norm(expected)) if tree.nv else 1
+    assert_allclose(rates, expected, rtol=0, atol=1e-12 * scale)
+    assert_allclose(J.T @ impulses, M @ rates, rtol=0, atol=1e-11 * scale * (1 + norm(M)))
+    nothing = np.linalg.svd(J.T)[2][np.linalg.matrix_rank(J, tol=1e-9 * (1 + norm(J))) :]
+    assert_allclose(nothing @ impulses, 0, rtol=0, atol=1e-9 * (1 + norm(impulses)))
+    both = tree._closing(np.stack([q, q]), np.stack([opening, 0 * opening]))
+    assert_array_equal(both[0], [rates, 0 * rates])
+    assert_array_equal(both[1], [impulses, 0 * impulses])
 
 
 def chain(cut):

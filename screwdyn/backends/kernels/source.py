@@ -25,6 +25,7 @@ STATE: dict[str, Sequence[Dimension]] = {
     "q": ("q",),
     **{rate: ("v",) for rate in ARGUMENTS[1:]},
     "slip": (1, 18),
+    "opening": ("L",),
     "onto": ("v", 2),
     "frame_above": (1, 18),
     "columns_above": ("p", 12),

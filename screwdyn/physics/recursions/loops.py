@@ -139,17 +139,26 @@ def orthonormal_rows(A: Table, R: Table, order: Table) -> int:
     return m
 
 
-def accelerations(
-    M: Table, b: Table, J: Table, J_dot: Table, qd: Table, tau: Table, R: Table, order: Table, _: Workspace, qdd: Table
-) -> int:
-    """q̈ of the constrained tree; 0, or 1 + the first coordinate that feels no inertia. M and J are overwritten."""
+def solve_transposed(L: Table, n: int, x: Table) -> None:
+    """L⁻ᵀ x in place, of the first n rows."""
+    for i in range(n - 1, -1, -1):
+        a = x[i]
+        for k in range(i + 1, n):
+            a = a - L[k, i] * x[k]
+        x[i] = a / L[i, i]
+
+
+def constrained(M: Table, J: Table, given: Table, R: Table, order: Table, x: Table) -> int:
+    """From forces the motion x that they cause and for which J_c x is given, as far as constraints are independent.
+
+    Returns their rank, or −1 − the first coordinate that feels no inertia. ``order[k, 1]`` are the c of the rows
+    ``J[k]`` of Q. M is overwritten too.
+    """
     status = cholesky(M)
     if status != 0:
-        return status
+        return -status
     n, m = M.shape[0], J.shape[0]
-    for i in range(n):
-        qdd[i] = tau[i] - b[i]
-    solve_lower(M, qdd)
+    solve_lower(M, x)
     for l in range(m):
         if inner(J, l, J, l) < KEPT_ANYWAY * KEPT_ANYWAY:
             for i in range(n):
@@ -159,35 +168,103 @@ def accelerations(
             R[l, k] = 0.0
     rank = orthonormal_rows(J, R, order)
     for k in range(rank):
-        given = int(order[k, 0])
-        c = 0.0
-        for i in range(n):
-            c = c - J_dot[given, i] * qd[i]
+        c = given[int(order[k, 0])]
         for j in range(k):
             c = c - R[k, j] * order[j, 1]
         order[k, 1] = c / R[k, k]
     for k in range(rank):
-        x = order[k, 1]
+        c = order[k, 1]
         for i in range(n):
-            x = x - J[k, i] * qdd[i]
+            c = c - J[k, i] * x[i]
         for i in range(n):
-            qdd[i] = qdd[i] + x * J[k, i]
-    for i in range(n - 1, -1, -1):  # q̈ = L⁻ᵀ z
-        a = qdd[i]
-        for k in range(i + 1, n):
-            a = a - M[k, i] * qdd[k]
-        qdd[i] = a / M[i, i]
-    return 0
+            x[i] = x[i] + c * J[k, i]
+    solve_transposed(M, n, x)
+    return rank
+
+
+def accelerations(
+    M: Table,
+    b: Table,
+    J: Table,
+    J_dot: Table,
+    qd: Table,
+    tau: Table,
+    given: Table,
+    R: Table,
+    order: Table,
+    _: Workspace,
+    qdd: Table,
+) -> int:
+    """q̈ of the constrained tree; 0, or 1 + the first coordinate that feels no inertia."""
+    for i in range(M.shape[0]):
+        qdd[i] = tau[i] - b[i]
+    for l in range(J.shape[0]):
+        c = 0.0
+        for i in range(M.shape[0]):
+            c = c - J_dot[l, i] * qd[i]
+        given[l] = c
+    rank = constrained(M, J, given, R, order, qdd)
+    return -rank if rank < 0 else 0
 
 
 def forward_dynamics(
     table: Table, q: Table, qd: Table, tau: Table, places: Table, scratch: Scratch, work: Workspace, qdd: Table
 ) -> int:
     """q̈ of a tree whose loops are closed; the status is that of :func:`accelerations`."""
-    M, bias, rest, J, J_dot, R, order = scratch
+    M, bias, rest, J, J_dot, given, R, order = scratch
     for i in range(qd.shape[0]):
         rest[i] = 0.0
     mass_matrix(table, q, work, M)
     inverse_dynamics(table, q, qd, rest, work, bias)
     constraint_jacobian_dot(table, q, qd, places, work, J, J_dot)
-    return accelerations(M, bias, J, J_dot, qd, tau, R, order, work, qdd)
+    return accelerations(M, bias, J, J_dot, qd, tau, given, R, order, work, qdd)
+
+
+# Impacts
+
+
+def least_rates(
+    M: Table, J: Table, opening: Table, R: Table, order: Table, _: Workspace, rates: Table, impulses: Table
+) -> int:
+    """The x of least xᵀ M x with J_c x = ``opening``, and of all λ with M x = J_cᵀ λ that of least λᵀλ.
+
+    0, or 1 + the first coordinate that feels no inertia. The basic solution Rᵀ λ = c, in which redundant constraints
+    have no part, is freed from the λ that cause nothing; these are orthogonal rows of R from the rank on.
+    """
+    m = J.shape[0]
+    for i in range(M.shape[0]):
+        rates[i] = 0.0
+    rank = constrained(M, J, opening, R, order, rates)
+    if rank < 0:
+        return -rank
+    for k in range(m):
+        impulses[k] = order[k, 1] if k < rank else 0.0
+    solve_transposed(R, rank, impulses)
+    for l in range(rank, m):
+        solve_transposed(R, rank, R[l])
+        R[l, l] = -1.0
+        for _again in range(2):  # which removes what rounding has left
+            for k in range(rank, l):
+                x = inner(R, l, R, k) / inner(R, k, R, k)
+                for j in range(m):
+                    R[l, j] = R[l, j] - x * R[k, j]
+        x = 0.0
+        for j in range(m):
+            x = x + R[l, j] * impulses[j] / inner(R, l, R, l)
+        for j in range(m):
+            impulses[j] = impulses[j] - x * R[l, j]
+    for k in range(m):
+        order[k, 1] = impulses[k]
+    for k in range(m):
+        impulses[int(order[k, 0])] = order[k, 1]
+    return 0
+
+
+def closing(
+    table: Table, q: Table, opening: Table, places: Table, scratch: Scratch, work: Workspace, x: Table, impulses: Table
+) -> int:
+    """:func:`least_rates` of a tree."""
+    M, J, R, order = scratch
+    mass_matrix(table, q, work, M)
+    constraint_jacobian(table, q, places, work, J)
+    return least_rates(M, J, opening, R, order, work, x, impulses)

@@ -10,7 +10,7 @@ import re
 from collections import ChainMap
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from itertools import chain
-from typing import Any, ParamSpec, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -111,26 +111,24 @@ def spelled_out(defaults: Mapping[str, Any]) -> Callable[[Callable[P, T]], Calla
     return decorated
 
 
-class cached_property(functools.cached_property[T]):
-    """``functools.cached_property`` without a lock, as in Python 3.12 and later.
+if TYPE_CHECKING:
+    cached_property = functools.cached_property
+else:
 
-    In Python 3.11, all objects of a class share a lock, which takes a microsecond. Without it, two threads that read
-    the property at the same time may both compute it.
-    """
+    class cached_property(functools.cached_property):
+        """``functools.cached_property`` without a lock, as in Python 3.12 and later.
 
-    attrname: str
+        In Python 3.11, all objects of a class share a lock, which takes a microsecond. Without it, two threads that
+        read the property at the same time may both compute it.
+        """
 
-    @overload
-    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> Self | T:
-        if instance is None:
-            return self
-        # The dictionary is read first: a tree that changes in the meantime has another one, which this is no value of.
-        state = vars(instance)
-        value = state[self.attrname] = self.func(instance)
-        return value
+        def __get__(self, instance: object, owner: Any = None) -> Any:
+            if instance is None:
+                return self
+            # The dictionary is read first: a tree that changes meanwhile has another one, which this is no value of.
+            state = vars(instance)
+            value = state[self.attrname] = self.func(instance)
+            return value
 
 
 # Number of entries from which copies share some; a dictionary of fewer is copied in the time that sharing takes.
@@ -166,10 +164,7 @@ Entries: TypeAlias = dict[str, Value] | Layered[Value]
 
 
 def growing(entries: Entries[Value], further: int) -> Entries[Value]:
-    """A copy for some further entries; one at a time, it takes an amortized time of the square root of their number.
-
-    Entries of the copy are neither replaced nor removed.
-    """
+    """A copy for entries that are only added: one at a time, in amortized time of the square root of their number."""
     if len(entries) >= _MANY:
         last, before = ({}, entries) if isinstance(entries, dict) else entries.maps
         if (len(last) + further) ** 2 < 4 * len(before):

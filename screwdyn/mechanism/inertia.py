@@ -133,6 +133,11 @@ class Inertia:
     InertiaError
         If no rigid body has these properties (see `failing_condition`; docs/mathematics.md §5), or a shape is
         wrong. `Inertia.effective` accepts lumped numbers.
+
+    Notes
+    -----
+    The constructors of solids take masses in kg, lengths in metres and `com` (3,) in metres. They raise InertiaError
+    also for negative lengths, and ScrewdynError for a zero axis.
     """
 
     __slots__ = ("_com", "_effective", "_numbers", "_tensor")
@@ -287,7 +292,7 @@ class Inertia:
 
     @classmethod
     def point(cls, mass: float, com: ArrayLike = 0.0) -> Self:
-        """Point mass in kg at `com` (3,) in metres; InertiaError as for `Inertia`."""
+        """Point mass at `com`."""
         return cls(mass, com)
 
     @classmethod
@@ -300,20 +305,13 @@ class Inertia:
 
     @classmethod
     def rod(cls, mass: float, length: float, axis: str | ArrayLike = "x", com: ArrayLike = 0.0) -> Self:
-        """Thin uniform rod along `axis` ("x", "y", "z" or a vector), with moments 0 about it and m l^2 / 12 across it.
-
-        Mass in kg, length in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative
-        length; ScrewdynError for a zero axis.
-        """
+        """Thin uniform rod along `axis` ("x", "y", "z" or a vector), moments 0 about it and m l^2 / 12 across it."""
         m, l = read_number(mass, "mass"), read_size(length, "length")
         return cls._axial(m, 0.0, m * (l * l) / 12, axis, com)
 
     @classmethod
     def box(cls, mass: float, size: ArrayLike, com: ArrayLike = 0.0) -> Self:
-        """Uniform box with edges `size` (3,) in metres along the link axes, with moments m (y^2 + z^2) / 12, ….
-
-        Mass in kg; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative edge.
-        """
+        """Uniform box with edges `size` (3,) in metres along the link axes, with moments m (y^2 + z^2) / 12, …."""
         m, squares = read_number(mass, "mass"), squared_lengths(size, "size", "the three edges of the box", "edge")
         return cls(m, com, m * (squares.sum() - squares) / 12)
 
@@ -321,21 +319,13 @@ class Inertia:
     def cylinder(
         cls, mass: float, radius: float, length: float, axis: str | ArrayLike = "z", com: ArrayLike = 0.0
     ) -> Self:
-        """Uniform solid cylinder, with moments m r^2 / 2 about `axis` and m (3 r^2 + l^2) / 12 across it.
-
-        Mass in kg, radius and length in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a
-        negative size; ScrewdynError for a zero axis.
-        """
+        """Uniform solid cylinder, with moments m r^2 / 2 about `axis` and m (3 r^2 + l^2) / 12 across it."""
         m, r, l = read_number(mass, "mass"), read_size(radius, "radius"), read_size(length, "length")
         return cls._axial(m, m * (r * r) / 2, m * (3 * (r * r) + l * l) / 12, axis, com)
 
     @classmethod
     def sphere(cls, mass: float, radius: float, com: ArrayLike = 0.0) -> Self:
-        """Uniform solid sphere, with moments 2 m r^2 / 5.
-
-        Mass in kg, radius in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative
-        radius.
-        """
+        """Uniform solid sphere, with moments 2 m r^2 / 5."""
         m, r = read_number(mass, "mass"), read_size(radius, "radius")
         return cls(m, com, [2 * m * (r * r) / 5] * 3)
 
@@ -343,8 +333,8 @@ class Inertia:
     def planar(cls, mass: float, com: ArrayLike, izz: float) -> Self:
         """Lamina in the xy plane, with moment `izz` about z through its centre of mass and izz / 2 about x and y.
 
-        For planar arms of textbooks, whose motion about z does not depend on the other moments. Mass in kg, `com` (2,)
-        or (3,) in metres, `izz` in kg m^2. Raises InertiaError as `Inertia` does.
+        For planar arms of textbooks, whose motion about z does not depend on the other moments. `com` is (2,) or (3,),
+        and `izz` in kg m^2.
         """
         com, izz = read_array(com, "com"), read_number(izz, "izz")
         if com.shape == (2,):

@@ -105,10 +105,13 @@ class Shape:
             raise ShapeError(f"the use of a shape is 'visual' or 'collision'; got {use!r}")
         if kind != "mesh" and path is not None:
             raise ShapeError(f"only a mesh has a path; a {kind} got {path!r}")
+        file = os.fspath(path) if isinstance(path, os.PathLike) else path
+        if kind == "mesh" and not (isinstance(file, str) and file):
+            raise ShapeError(f"a mesh needs the path of its file; got {path!r}")
         what = f"the pose of a {kind}"
         T = expressions.floats(as_pose(pose, what), what)
         T.setflags(write=False)
-        file, look = _path(path) if kind == "mesh" else None, None if color is None else _color(color)
+        look = None if color is None else _color(color)
         vars(self).update(kind=kind, size=_size(kind, size), path=file, pose=T, color=look, use=use)
 
     @classmethod
@@ -209,13 +212,6 @@ def _size(kind: str, value: ArrayLike) -> tuple[float, ...]:
         if (factors and x == 0) or (not factors and x < 0):
             raise ShapeError(f"the {name} of a {kind} must {'not be 0' if factors else 'be >= 0 m'}; got {x:g}")
     return tuple(numbers)
-
-
-def _path(value: object) -> str:
-    path = os.fspath(value) if isinstance(value, str | os.PathLike) else value
-    if not isinstance(path, str) or not path:
-        raise ShapeError(f"a mesh needs the path of its file; got {value!r}")
-    return path
 
 
 def _color(value: ArrayLike) -> tuple[float, ...]:

@@ -173,10 +173,7 @@ CATALOGUE: dict[str, Quantity] = {}
 def quantity(
     recursion: Callable[..., int | None], *results: Result, see: str = "", **properties: Any
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Declared[P, R]]:
-    """Enter a declaration in the catalogue; classes of trees and forms define the method.
-
-    The docstring is completed by the sections of docs/mathematics.md to ``see``, and by the errors, if it has none.
-    """
+    """Enter a declaration; its docstring gets the sections to ``see``, and the errors, if it names none."""
 
     def enter(declaration: Callable[Concatenate[Any, P], R]) -> Declared[P, R]:
         name, signature = declaration.__name__, inspect.signature(declaration)

@@ -192,10 +192,7 @@ def projection(screws: Array) -> Array:
 
 
 def whole_turns(screws: Array, pose: Array) -> Array:
-    """The part of the angle of a helical motion that a rotation does not show, a multiple of 2π rad, (…,).
-
-    Only of a single screw with a pitch are there any: the shift of the pose (…, 4, 4) along its axis tells the angle.
-    """
+    """The whole turns, (…,) rad, of a helical pose (…, 4, 4), which only its shift along the axis of a screw tells."""
     w, v = screws[:3].sum(axis=1), screws[3:].sum(axis=1)
     if screws.shape[1] != 1 or w @ w < _IN_SPAN or abs(w @ v) < _IN_SPAN * (w @ w):
         return np.zeros(pose.shape[:-2])

@@ -526,10 +526,7 @@ class EquationsOfMotion:
         return np.asarray(self.tree.forward_dynamics(q, qd, force))
 
     def forces(self, t: float, q: Array, qd: Array, power: Array | None = None) -> tuple[Array | None, Array]:
-        """The torques, if there are any, and all joint forces but those that hold freedoms, (nv,), N m or N.
-
-        The powers of torques, of dissipation and of wrenches are written to ``power``, (3,).
-        """
+        """The torques, if any, and all forces but those that hold freedoms; the powers of ENERGIES go to ``power``."""
         tau = None if self.controller is None else self.controller(t, q, qd)
         power = np.zeros(ENERGIES) if power is None else power
         force = self.none if self.holding is None else self.holding.force

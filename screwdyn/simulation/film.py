@@ -48,10 +48,7 @@ def scene_at(
 
 
 def _stages(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> tuple[list[Stage], list[Mark]]:
-    """The stages of a run, those of the robot first, and what happens.
-
-    Nodes have the names of their links; a second body with the name of an earlier one is called ``"crate (2)"``.
-    """
+    """The stages of a run, those of the robot first, and what happens; a second ``"crate"`` is ``"crate (2)"`` here."""
     start, end = motions[0].t[0], motions[-1].t[-1]
     bodies, names, adrift = Counter(motions[0].layout.tree.links), dict[str, str](), frozenset[str]()
     payloads, waiting, flying, marks = set[str](), list[Stage](), list[Stage](), list[Mark]()

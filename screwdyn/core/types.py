@@ -1,7 +1,5 @@
 """Array types, names and texts, signatures, properties computed once, dictionaries that grow, and output arrays."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import html

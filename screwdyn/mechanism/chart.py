@@ -1,7 +1,5 @@
 """Positions of a joint: the charts of joints whose motions form a group, and poses (docs/mathematics.md §7)."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -78,9 +78,9 @@ class Lease:
         __exit__ = _Direct(lambda lease: functools.partial(min, None, key=lease.steps.send))
 
 
-def _of_structure(name: str) -> Any:
-    """The property of a topology as one of the class that holds it, by a function of C."""
-    return property(operator.attrgetter(f"_topology.{name}"), doc=vars(Topology)[name].__doc__)
+def of_structure(name: str, at: str = "_topology") -> Any:
+    """The property of a topology as one of the class that holds it in an attribute, by a function of C."""
+    return property(operator.attrgetter(f"{at}.{name}"), doc=vars(Topology)[name].__doc__)
 
 
 class Mechanism:
@@ -128,14 +128,14 @@ class Mechanism:
     def gravity(self, value: ArrayLike) -> None:
         self._become(self._topology.with_gravity(value))
 
-    base: str = _of_structure("base")
-    links: tuple[str, ...] = _of_structure("links")
-    joints: tuple[str, ...] = _of_structure("joints")
-    coordinates: tuple[str, ...] = _of_structure("coordinates")
-    positions: tuple[str, ...] = _of_structure("positions")
-    nq: int = _of_structure("nq")
-    nv: int = _of_structure("nv")
-    mass: float = _of_structure("mass")
+    base: str = of_structure("base")
+    links: tuple[str, ...] = of_structure("links")
+    joints: tuple[str, ...] = of_structure("joints")
+    coordinates: tuple[str, ...] = of_structure("coordinates")
+    positions: tuple[str, ...] = of_structure("positions")
+    nq: int = of_structure("nq")
+    nv: int = of_structure("nv")
+    mass: float = of_structure("mass")
 
     @property
     def locked(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, html_table
 from screwdyn.mechanism.link import Attachment
+from screwdyn.mechanism.structure import of_structure
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.model import Robot
 from screwdyn.physics.plausible import check_positions
@@ -86,15 +87,8 @@ class State:
         state.q, state.qd = q.copy(), qd.copy()
         return state
 
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """The names of rates when the state was made."""
-        return self.topology.coordinates
-
-    @property
-    def positions(self) -> tuple[str, ...]:
-        """The names of positions when the state was made."""
-        return self.topology.positions
+    coordinates: tuple[str, ...] = of_structure("coordinates", "topology")
+    positions: tuple[str, ...] = of_structure("positions", "topology")
 
     @property
     def tree(self) -> Robot:

@@ -15,7 +15,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.screws.screw import ad, exp, inverse, log, to_linear_first
+from screwdyn.screws.screw import ad, exp, inverse, log, shaped, to_linear_first
 
 __all__ = ["ScrewSystem", "reciprocal_system", "system_basis", "system_order"]
 
@@ -86,12 +86,7 @@ class ScrewSystem:
 
 def _numbers(screws: ArrayLike) -> Array:
     """Screws as rows, (k, 6), without those that are zero."""
-    S: Array = expressions.read(screws, "screws", "be an array of numbers", by=expressions.real)
-    if S.size and S.shape[-1:] != (6,):
-        raise ShapeError(f"screws must have shape (..., 6), got {S.shape}")
-    if not np.isfinite(S).all():
-        raise ShapeError("screws have entries that are not finite")
-    S = S.reshape(-1, 6)
+    S = shaped(screws if expressions.read_or_nan(screws).size else np.zeros((0, 6)), (6,), "screws").reshape(-1, 6)
     return np.asarray(S[np.linalg.norm(S, axis=1) > 0.0])
 
 

@@ -1,7 +1,5 @@
 """What acts on one tree, and its equation of motion as equations of first order (docs/mathematics.md §8)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The parts of a run that a film shows: its motions, payloads before their grasp, and the flight of released ones."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Hybrid simulation: continuous motions of one tree each, between them events that change the tree."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Container, Sequence

@@ -1,21 +1,15 @@
 """Integrators, step by step, and the first rise of a function through zero within a step."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Key, Limits
-
-if TYPE_CHECKING:
-    from screwdyn.simulation.equations import EquationsOfMotion
-
 
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 # Those that are explicit, and may continue from another y after a step.
@@ -44,7 +38,7 @@ class Integrator:
     rtol: float
     atol: float
 
-    def start(self, motion: EquationsOfMotion, t: float, y: Array, until: float, longest: float, first: float) -> Any:
+    def start(self, motion: Any, t: float, y: Array, until: float, longest: float, first: float) -> Any:
         """The integrator of ẏ(t, y), with steps of at most ``longest`` and, if not 0, a first step of ``first``."""
         if self.method == "DOP853":
             return RungeKutta8(motion.rate, t, y, until, longest, first, self.rtol, self.atol)

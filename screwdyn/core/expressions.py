@@ -250,10 +250,7 @@ class Parametric:
 
 
 def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
-    """Values by symbol, as SymPy's numbers, from a mapping by symbols or names; UnknownNameError or ShapeError.
-
-    Symbols are matched by name, whatever is assumed of them.
-    """
+    """Values by symbol, as SymPy's numbers, from a mapping by symbols, whatever is assumed of them, or by names."""
     if not isinstance(values, Mapping):
         raise ShapeError(f"values must be a mapping from symbols or their names; got {values!r}")
     known = sorted({symbol.name for symbol in symbols})

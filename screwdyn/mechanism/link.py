@@ -220,10 +220,7 @@ def reversed_motion(joint: Joint, q: Array, rates: Array) -> tuple[Array, Array]
 
 
 def rerooted(attachments: Sequence[Attachment], root: str) -> list[Attachment]:
-    """The attachments of a subtree in the order in which they hang on one of its links, which is first and as before.
-
-    The joints between the two links are reversed; JointError if one cannot be.
-    """
+    """The attachments of a subtree from another root, which is first; joints between are reversed, or JointError."""
     at = {one.link.name: one for one in attachments}
     carried = at.pop(root)
     turned = [carried]

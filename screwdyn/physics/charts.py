@@ -31,6 +31,7 @@ from screwdyn.screws.screw_system import whole_turns
 
 from .link_steps import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
 from .placement import Placement
+from .recursions.links import clear
 from .table import Table, home, path_of, renamed, store
 
 # Added to θ², which it does not change unless θ < 1e-22: the formulas of ``integrate`` divide by θ and by θ².
@@ -223,10 +224,7 @@ _ORDINARY = Charts(np.zeros(0, np.int64), np.zeros((0, GROUP), np.int64), np.zer
 
 
 def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Placement], coupled: bool) -> Charts | None:
-    """Charts of a former model before a row and position, and of later links; None if q are the rows' coordinates.
-
-    If joints follow others, the charts are ``coupled``, and all links are new.
-    """
+    """Charts of a former model before a row and position, and of later links; all are new if they are ``coupled``."""
     new_where: list[int] = []
     if former is None:
         if not coupled and not any([at.joint is not None and at.joint.chart is not None for at in new]):
@@ -369,10 +367,7 @@ def screws_at(joint: Joint, q: Array) -> Array:
 
 
 def positions_near(joint: Joint, T: Array) -> tuple[Array, Array]:
-    """The positions at which the pose of a joint relative to home is nearest to T, by Newton's method from neutral.
-
-    The gap, (6,), is the twist that moves the reached pose to T in unit time, in the link's own frame, rad and m.
-    """
+    """The positions at which a joint's pose relative to home is nearest to T, and the twist, (6,), from there to T."""
     space = ConfigurationSpace({"": joint})
     q = space.integrate(space.neutral, np.full(joint.nv, whole_turns(joint.screws, T)))
     for _ in range(_MOST_STEPS):
@@ -410,9 +405,8 @@ def contracted_vector(couplings: Table, rows: Table, out: Table) -> None:
 
 def contracted_columns(couplings: Table, rows: Table, out: Table) -> None:
     """A W for a matrix A with a column for each row of the table."""
+    clear(out)
     for r in range(out.shape[0]):
-        for k in range(out.shape[1]):
-            out[r, k] = 0.0
         for i in range(couplings.shape[0]):
             k = int(couplings[i, COLUMN])
             out[r, k] = out[r, k] + couplings[i, RATIO] * rows[r, i]
@@ -420,9 +414,7 @@ def contracted_columns(couplings: Table, rows: Table, out: Table) -> None:
 
 def contracted_rows(couplings: Table, rows: Table, out: Table) -> None:
     """Wᵀ A for a matrix A with a row for each row of the table."""
-    for k in range(out.shape[0]):
-        for c in range(out.shape[1]):
-            out[k, c] = 0.0
+    clear(out)
     for i in range(couplings.shape[0]):
         k = int(couplings[i, COLUMN])
         for c in range(out.shape[1]):
@@ -431,9 +423,7 @@ def contracted_rows(couplings: Table, rows: Table, out: Table) -> None:
 
 def contracted_matrix(couplings: Table, rows: Table, out: Table) -> None:
     """Wᵀ A W for a square matrix A over the rows of the table."""
-    for k in range(out.shape[0]):
-        for l in range(out.shape[1]):
-            out[k, l] = 0.0
+    clear(out)
     for i in range(couplings.shape[0]):
         k = int(couplings[i, COLUMN])
         for j in range(couplings.shape[0]):

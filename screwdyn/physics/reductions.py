@@ -59,10 +59,7 @@ def base_parameters(table: Table) -> Table:
 
 
 def aligned_frames(table: Table) -> Table:
-    """The table, of floats but for inertias, with frames turned about joints' axes, so that more entries are zero.
-
-    The frames of group joints remain, because charts are given in them, and those of parallel axes.
-    """
+    """The table, of floats but for inertias, with frames turned about joints' axes, so that more entries are zero."""
     table = table.copy()
     n = len(table) - 1
     beyond: list[list[int]] = [[] for _ in range(n + 1)]

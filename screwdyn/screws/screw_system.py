@@ -141,11 +141,7 @@ def is_group(screws: Array) -> bool:
 
 
 def constrained_wrenches(screws: Array) -> Array:
-    """A basis N (6, 6 − k) of the wrenches [n; f] that do no work on the motions of screws S (6, k): Sᵀ N = 0.
-
-    That of unit wrenches, changed as little as possible: for a pin along z through (l, 0, 0) these are the moments
-    about x and y, and the forces that act on the pin.
-    """
+    """N (6, 6 − k), Sᵀ N = 0: wrenches [n; f] that do no work on S (6, k), unit ones where that is possible."""
     rows, pivots = reduced_rows(screws.T)
     others = [column for column in range(6) if column not in pivots]
     N = np.zeros((6, len(others)), dtype=screws.dtype)

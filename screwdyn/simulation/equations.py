@@ -86,10 +86,7 @@ def guarded(function: Callable[[float, State], T], tree: Robot) -> Callable[[flo
 
 
 class Controller:
-    """The torques as a function of time and state, clipped at the efforts of the joints if ``saturate``.
-
-    With a period, s, they are computed once in each, from ``start`` on, and held.
-    """
+    """The torques as a function of time and state; with a period, s, held in each from ``start`` on."""
 
     def __init__(self, torque: Torque, saturate: bool, period: float | None, start: float) -> None:
         self.torque, self.saturate, self.period, self.start = torque, saturate, period, start
@@ -282,10 +279,7 @@ class SpringStops:
 
 
 class Holding:
-    """Freedoms of one tree that are held, with q̈ = 0, and that move, where there is dry friction or an inelastic stop.
-
-    ``friction`` is the largest friction force of each freedom, (nv,).
-    """
+    """Freedoms that are held, with q̈ = 0, and that move, where there is ``friction``, (nv,), or an inelastic stop."""
 
     def __init__(self, tree: Robot, friction: Array, stops: Limits) -> None:
         self.tree, self.friction, self.stops = tree, friction, stops

@@ -4,9 +4,11 @@ Everything that a page needs is in the built folder: a page loads nothing from e
 """
 
 import inspect
+import json
 import re
 import shutil
 import sys
+from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -96,11 +98,8 @@ mathjax3_config = {"options": {"enableMenu": False}}
 def begin_with_readme(app: Sphinx, page: str, source: list[str]) -> None:
     """Begin the first page with the README, whose links are those of the folder above."""
     if page == "index":
-        text = (
-            (ROOT / "README.md")
-            .read_text(encoding="utf-8")
-            .partition("## What it does\n")[0]
-        )
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        text = text.partition("## What it does\n")[0]
         text = re.sub(r"\]\((docs/)?", lambda link: "](./" if link[1] else "](../", text)
         source[0] = text + source[0]
 
@@ -211,6 +210,34 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
                 shutil.copy(source, target)
 
 
+def outline(node: nodes.Node) -> str:
+    """The text of a page in its sections, as HTML."""
+    if isinstance(node, nodes.Text | nodes.Invisible | nodes.raw):
+        return escape(node.astext()) if isinstance(node, nodes.Text) else ""
+    between = "" if isinstance(node, nodes.TextElement) else "\n"
+    inner = between.join(map(outline, node.children))
+    return (
+        f'<section id="{node["ids"][0]}">{inner}</section>'
+        if isinstance(node, nodes.section)
+        else inner
+    )
+
+
+def write_texts(app: Sphinx, error: Exception | None) -> None:
+    """Write what the search page shows of its results where pages are files."""
+    if error is None and app.builder.format == "html":
+        pages = {name: outline(app.env.get_doctree(name)) for name in app.env.found_docs}
+        pages = {name: f'<div role="main">{text}</div>' for name, text in pages.items()}
+        script = f"const TEXTS = {json.dumps(pages, ensure_ascii=False)};"
+        (app.outdir / "_static/texts.js").write_text(script, encoding="utf-8")
+
+
+def add_texts(app: Sphinx, page: str, template: str, context: Any, document: Any) -> None:
+    """Let the search page use them."""
+    if page == "search":
+        app.add_js_file("search_in_files.js")
+
+
 def write_laboratory(app: Sphinx, error: Exception | None) -> None:
     """Write the laboratory into the built site; without a compiler, a page that says what is missing."""
     if error is None and app.builder.format == "html":
@@ -234,3 +261,5 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", link_outside)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", write_laboratory)
+    app.connect("build-finished", write_texts)
+    app.connect("html-page-context", add_texts)

@@ -54,7 +54,15 @@ plt.show()
 bolt = screw.screw_from_axis("z", point=axle, pitch=0.05)
 direction, point = screw.axis(bolt)
 print("unit screw:", bolt)
-print("its axis passes through", point, "along", direction, "with a pitch of", screw.pitch(bolt), "m/rad")
+print(
+    "its axis passes through",
+    point,
+    "along",
+    direction,
+    "with a pitch of",
+    screw.pitch(bolt),
+    "m/rad",
+)
 
 # %%
 # Motion for a while
@@ -100,7 +108,10 @@ axes.plot(*joints.T, "o-", color="0.5", lw=4)
 for S, name in zip(J.T, arm.coordinates, strict=True):
     direction, point = screw.axis(S)
     near = point + direction * ((joints - point) @ direction).mean()
-    axes.plot(*np.transpose([near - 0.3 * direction, near + 0.3 * direction]), label=name.removesuffix("_joint"))
+    axes.plot(
+        *np.transpose([near - 0.3 * direction, near + 0.3 * direction]),
+        label=name.removesuffix("_joint"),
+    )
 axes.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)")
 axes.legend(fontsize=8, loc="upper left")
 plt.show()

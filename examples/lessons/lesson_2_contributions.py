@@ -14,7 +14,8 @@ import screwdyn as sd
 
 np.set_printoptions(precision=3, suppress=True)
 arm = sd.robots.puma560()
-q, qd = np.array([0.3, -0.8, 0.5, 0.2, 0.7, 0.1]), np.array([0.5, 0.4, -0.6, 1.0, 0.3, -0.2])
+q = np.array([0.3, -0.8, 0.5, 0.2, 0.7, 0.1])
+qd = np.array([0.5, 0.4, -0.6, 1.0, 0.3, -0.2])
 print(arm)
 
 # %%
@@ -45,7 +46,9 @@ assert np.allclose(total.matrix(arm.coordinates), arm.mass_matrix(q))
 parts = [part.M.matrix(arm.coordinates) for part in arm.contributions(q, qd)]
 figure, places = plt.subplots(1, len(parts) + 1, figsize=(14, 2.8), layout="constrained")
 largest = np.abs(arm.mass_matrix(q)).max()
-for axes, part, name in zip(places, [*parts, arm.mass_matrix(q)], [*arm.links[1:], "sum ‡"], strict=True):
+for axes, part, name in zip(
+    places, [*parts, arm.mass_matrix(q)], [*arm.links[1:], "sum ‡"], strict=True
+):
     axes.imshow(np.log10(np.abs(part) / largest + 1e-6), vmin=-6, vmax=0)
     axes.set(title=name, xticks=[], yticks=[])
 plt.show()
@@ -70,7 +73,12 @@ print("the crate alone:", crate.M.array, sep="\n")
 # columns of the arm stay in their places.
 
 hook = sd.universal("x", "y", passive=True, name="hook")
-arm.attach(sd.Inertia.box(2.0, (0.2, 0.2, 0.1), com=(0, 0, 0.3)), to=arm.links[-1], joint=hook, name="crate")
+arm.attach(
+    sd.Inertia.box(2.0, (0.2, 0.2, 0.1), com=(0, 0, 0.3)),
+    to=arm.links[-1],
+    joint=hook,
+    name="crate",
+)
 q8 = np.append(q, [0.2, -0.1])
 swinging = arm.contribution("crate", q8, np.append(qd, [0, 0]))
 print(swinging.coordinates)
@@ -109,11 +117,18 @@ plt.show()
 # 3. No link is moved by joints of both arms, so no contribution has coordinates of both.
 
 arm.detach("crate")
-having = [c.link for c in arm.contributions(q, qd) if {arm.coordinates[1], arm.coordinates[4]} <= {*c.coordinates}]
+having = [
+    c.link
+    for c in arm.contributions(q, qd)
+    if {arm.coordinates[1], arm.coordinates[4]} <= {*c.coordinates}
+]
 print("1.", *having)
 last = arm.contribution(arm.links[-1], q, qd).g.array[1]
 print(f"2. {last / arm.gravity_vector(q)[1]:.2%}")
 pair = sd.KinematicTree("table")
 for side, y in (("left/", 0.5), ("right/", -0.5)):
     pair.attach(sd.robots.puma560(), to="table", at=(0, y, 0), prefix=side)
-print("3. largest entry between the arms:", np.abs(pair.mass_matrix(np.tile(q, 2))[:6, 6:]).max())
+print(
+    "3. largest entry between the arms:",
+    np.abs(pair.mass_matrix(np.tile(q, 2))[:6, 6:]).max(),
+)

@@ -21,8 +21,16 @@ np.set_printoptions(precision=3, suppress=True)
 # m/s shared by 3 kg is 2 m/s. Energy of 9 J becomes 6 J; 3 J are lost in the impact, whatever the clutch is made of.
 
 track = sd.KinematicTree("track", gravity=(0, 0, 0))
-track.attach(sd.Inertia.point(2.0), to="track", joint=sd.prismatic("x", name="x"), name="cart")
-grasp = track.grasp(sd.State(track, qd=[3.0]), sd.Inertia.point(1.0), to="cart", twist="at_rest", name="other")
+track.attach(
+    sd.Inertia.point(2.0), to="track", joint=sd.prismatic("x", name="x"), name="cart"
+)
+grasp = track.grasp(
+    sd.State(track, qd=[3.0]),
+    sd.Inertia.point(1.0),
+    to="cart",
+    twist="at_rest",
+    name="other",
+)
 print(f"rate after it {grasp.state.qd[0]} m/s, energy lost {grasp.energy_lost} J")
 
 # %%
@@ -48,7 +56,9 @@ print("after one on a hook: ", hung.state.qd, f"{hung.energy_lost:.3f} J lost")
 # jump, the positions do not. Check the law for the hook: the momentum of the robot and the crate along every motion
 # that the joints allow is the same before and after. Before, the crate is at rest, so only the arm has any.
 
-M_arm = arm.mass_matrix(hung.state.q) - arm.contribution("crate", hung.state.q, hung.state.qd).M.matrix(arm.coordinates)
+M_arm = arm.mass_matrix(hung.state.q) - arm.contribution(
+    "crate", hung.state.q, hung.state.qd
+).M.matrix(arm.coordinates)
 momentum = M_arm @ np.append(state.qd, 0.0)
 assert np.allclose(arm.mass_matrix(hung.state.q) @ hung.state.qd, momentum)
 
@@ -61,10 +71,17 @@ assert np.allclose(arm.mass_matrix(hung.state.q) @ hung.state.qd, momentum)
 share = np.linspace(-0.5, 2.0, 26)
 tool = sd.robots.ur5()
 co_moving = tool.jacobian("tool0", state.q, "body") @ state.qd
-lost = [tool.copy().grasp(state, crate, to="tool0", twist=x * co_moving).energy_lost for x in share]
+lost = [
+    tool.copy().grasp(state, crate, to="tool0", twist=x * co_moving).energy_lost
+    for x in share
+]
 figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
 axes.plot(share, lost, "o-")
-axes.set(xlabel="motion of the crate, as a share of that of the tool", ylabel="energy lost (J)", ylim=(0, None))
+axes.set(
+    xlabel="motion of the crate, as a share of that of the tool",
+    ylabel="energy lost (J)",
+    ylim=(0, None),
+)
 plt.show()
 
 # %%
@@ -83,12 +100,21 @@ def hold(t, now):
     return {x: tau[x] + 300 * (home[x] - now[x]) - 30 * now.velocity(x) for x in home}
 
 
-run = sd.simulate(arm, hung.state, 2.0, torque=hold, events=[sd.Release("crate", time=1.2)])
-print([event.verb for event in run.events], "residual of the energy's ledger:", np.abs(run.energy.residual).max(), "J")
+run = sd.simulate(
+    arm, hung.state, 2.0, torque=hold, events=[sd.Release("crate", time=1.2)]
+)
+print(
+    [event.verb for event in run.events],
+    "residual of the energy's ledger:",
+    np.abs(run.energy.residual).max(),
+    "J",
+)
 figure, (angle, ledger) = plt.subplots(1, 2, figsize=(11, 3.4), layout="constrained")
 angle.plot(run.t, run["crate"])
 angle.set(xlabel="time (s)", ylabel="angle of the hook (rad)", xlim=(0, 2))
-ledger.plot(run.t, run.energy.total - run.energy.total[0], label="kinetic and potential energy")
+ledger.plot(
+    run.t, run.energy.total - run.energy.total[0], label="kinetic and potential energy"
+)
 ledger.plot(run.t, run.energy.work, label="work of the motors")
 ledger.plot(run.t, run.energy.exchanged, label="brought and taken by the payload")
 ledger.plot(run.t, run.energy.residual, "k:", label="residual")
@@ -116,9 +142,19 @@ plt.show()
 # 3. No: a release does not change any rate, and the energy of the impact is gone.
 
 skater = sd.KinematicTree("ice", gravity=(0, 0, 0))
-skater.attach(sd.Inertia.cylinder(50.0, 0.15, 1.7), to="ice", joint=sd.revolute("z", name="turn"), name="body")
+skater.attach(
+    sd.Inertia.cylinder(50.0, 0.15, 1.7),
+    to="ice",
+    joint=sd.revolute("z", name="turn"),
+    name="body",
+)
 for side, axis in (("left", (-1, 0, 0)), ("right", (1, 0, 0))):
-    skater.attach(sd.Inertia.point(4.0), to="body", joint=sd.prismatic(axis, name=side), name=f"{side} hand")
+    skater.attach(
+        sd.Inertia.point(4.0),
+        to="body",
+        joint=sd.prismatic(axis, name=side),
+        name=f"{side} hand",
+    )
 moving = sd.State(skater, [0.0, 0.8, 0.8], [3.0, -0.5, -0.5])
 L = skater.momentum(moving.q, moving.qd)[2]
 first = skater.lock("left", moving)
@@ -126,6 +162,8 @@ second = skater.lock("right", first.state)
 print("1. L before and after:", L, skater.momentum(second.state.q, second.state.qd)[2])
 print("   lost:", first.energy_lost + second.energy_lost, "J")
 for angle in np.linspace(-1.0, 1.0, 5):
-    tried = tool.copy().grasp(state, crate, to="tool0", joint=hook, twist="at_rest", start=angle)
+    tried = tool.copy().grasp(
+        state, crate, to="tool0", joint=hook, twist="at_rest", start=angle
+    )
     print(f"2. at {angle:4.1f} rad: {tried.energy_lost:.4f} J")
 print("3.", hung.state.qd[:6] - state.qd)

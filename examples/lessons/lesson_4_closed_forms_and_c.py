@@ -26,9 +26,14 @@ import screwdyn as sd
 
 m1, m2, l1, l2, g = sympy.symbols("m1 m2 l1 l2 g", positive=True)
 arm = sd.KinematicTree(gravity=(0, -g, 0))
-for name, joint, m, length, parent, at in (("upper", "q1", m1, l1, "base", 0), ("lower", "q2", m2, l2, "upper", l1)):
+for name, joint, m, length, parent, at in (
+    ("upper", "q1", m1, l1, "base", 0),
+    ("lower", "q2", m2, l2, "upper", l1),
+):
     rod = sd.Inertia.rod(m, length, axis="x", com=(length / 2, 0, 0))
-    arm.attach(rod, to=parent, at=(at, 0, 0), joint=sd.revolute("z", name=joint), name=name)
+    arm.attach(
+        rod, to=parent, at=(at, 0, 0), joint=sd.revolute("z", name=joint), name=name
+    )
 forms = arm.symbolic()
 M = forms.mass_matrix().applyfunc(sympy.factor)
 print(M)
@@ -41,7 +46,10 @@ q, qd = forms.q, forms.qd
 C = forms.coriolis_matrix()
 for i in range(2):
     for j in range(2):
-        terms = [(M[i, j].diff(q[k]) + M[i, k].diff(q[j]) - M[j, k].diff(q[i])) * qd[k] / 2 for k in range(2)]
+        terms = [
+            (M[i, j].diff(q[k]) + M[i, k].diff(q[j]) - M[j, k].diff(q[i])) * qd[k] / 2
+            for k in range(2)
+        ]
         assert sympy.simplify(C[i, j] - sum(terms)) == 0
 print(sympy.simplify(C))
 
@@ -56,7 +64,11 @@ m3 = sympy.symbols("m3", positive=True)
 arm.attach(sd.Inertia.point(m3), to="lower", at=(l2, 0, 0), name="tip")
 added = sympy.Matrix(arm.symbolic().contribution("tip").M.matrix(arm.coordinates))
 print(added.applyfunc(sympy.simplify))
-assert (arm.symbolic().mass_matrix() - forms.mass_matrix() - added).applyfunc(sympy.simplify).is_zero_matrix
+assert (
+    (arm.symbolic().mass_matrix() - forms.mass_matrix() - added)
+    .applyfunc(sympy.simplify)
+    .is_zero_matrix
+)
 
 # %%
 # From symbols to numbers
@@ -90,7 +102,10 @@ print(*text.splitlines()[-24:], sep="\n")
 with tempfile.TemporaryDirectory() as folder:
     source, made = Path(folder, "arm.c"), Path(folder, "arm.so")
     source.write_text(text, encoding="ascii")
-    subprocess.run(["cc", "-std=c99", "-O2", "-fPIC", "-shared", source, "-o", made, "-lm"], check=True)
+    subprocess.run(
+        ["cc", "-std=c99", "-O2", "-fPIC", "-shared", source, "-o", made, "-lm"],
+        check=True,
+    )
     compiled = ctypes.CDLL(str(made))
 state, out, mass = np.array([0.3, -0.7]), np.zeros(2), ctypes.c_double(0.5)
 pointer = np.ctypeslib.ndpointer(dtype=np.float64)
@@ -105,8 +120,12 @@ assert np.allclose(out, numbers.gravity_vector(state), rtol=1e-14)
 #
 # A recording knows its own cost. Computing M, C and g together shares sines, poses and products, here of a UR5.
 
-alone = [sd.robots.ur5().operation_count(name) for name in ("mass_matrix", "coriolis_matrix", "gravity_vector")]
-alone, together = sum(sum(x.values()) for x in alone), sum(sd.robots.ur5().operation_count("dynamics").values())
+alone = [
+    sd.robots.ur5().operation_count(name)
+    for name in ("mass_matrix", "coriolis_matrix", "gravity_vector")
+]
+alone = sum(sum(x.values()) for x in alone)
+together = sum(sd.robots.ur5().operation_count("dynamics").values())
 figure, axes = plt.subplots(figsize=(6, 1.9), layout="constrained")
 axes.bar_label(axes.barh(["together", "one by one"], [together, alone]), fmt=" %d")
 axes.set(xlabel="operations for M, C and g", xlim=(0, 1.15 * alone))
@@ -130,7 +149,9 @@ plt.show()
 
 g1, g2 = forms.subs(forms.gravity_vector(), {"q1": 0, "q2": 0})
 print("1.", sympy.factor(g1 - g2))
-M_dot = M.applyfunc(lambda entry: sum(entry.diff(x) * v for x, v in zip(q, qd, strict=True)))
+M_dot = M.applyfunc(
+    lambda entry: sum(entry.diff(x) * v for x, v in zip(q, qd, strict=True))
+)
 N = M_dot - 2 * C
 assert (N + N.T).applyfunc(sympy.simplify).is_zero_matrix
 slide = arm.copy()

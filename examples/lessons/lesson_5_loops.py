@@ -27,9 +27,27 @@ def bar(mass, length):
 
 linkage = sd.KinematicTree(gravity=(0, -9.81, 0))
 linkage.attach(bar(1.0, 1.0), to="base", joint=sd.revolute("z"), name="crank")
-linkage.attach(bar(2.5, 2.5), to="crank", joint=sd.revolute("z", passive=True), at=(1.0, 0, 0), name="coupler")
-linkage.attach(bar(2.0, 2.0), to="base", joint=sd.revolute("z", passive=True), at=(2.2, 0, 0), name="rocker")
-linkage.close("rocker", to="coupler", joint=sd.revolute("z", (2.0, 0, 0)), at=(0.5, 0, 0), name="pin")
+linkage.attach(
+    bar(2.5, 2.5),
+    to="crank",
+    joint=sd.revolute("z", passive=True),
+    at=(1.0, 0, 0),
+    name="coupler",
+)
+linkage.attach(
+    bar(2.0, 2.0),
+    to="base",
+    joint=sd.revolute("z", passive=True),
+    at=(2.2, 0, 0),
+    name="rocker",
+)
+linkage.close(
+    "rocker",
+    to="coupler",
+    joint=sd.revolute("z", (2.0, 0, 0)),
+    at=(0.5, 0, 0),
+    name="pin",
+)
 print(linkage)
 
 # %%
@@ -42,13 +60,20 @@ for angle in turn:
     q = linkage.assemble([angle, *q[1:]], hold=["crank"])
     poses.append(q)
 poses = np.array(poses)
-print("freedoms:", linkage.freedoms(q), "largest gap:", max(np.abs(linkage.gap(q)).max() for q in poses))
+print(
+    "freedoms:",
+    linkage.freedoms(q),
+    "largest gap:",
+    max(np.abs(linkage.gap(q)).max() for q in poses),
+)
 figure, (plane, chart) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 ends = {"crank": (1.0, 0, 0, 1), "coupler": (2.5, 0, 0, 1), "rocker": (2.0, 0, 0, 1)}
 for q in poses[::8]:
     for link, color in (("crank", "C0"), ("coupler", "C1"), ("rocker", "C2")):
         T = linkage.forward_kinematics(link, q)
-        plane.plot(*np.transpose([T[:2, 3], (T @ ends[link])[:2]]), color=color, alpha=0.6)
+        plane.plot(
+            *np.transpose([T[:2, 3], (T @ ends[link])[:2]]), color=color, alpha=0.6
+        )
 plane.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
 chart.plot(turn, np.unwrap(poses[:, 1:], axis=0), label=linkage.coordinates[1:])
 chart.set(xlabel="crank (rad)", ylabel="other joints (rad)", xlim=(0, 2 * np.pi))
@@ -89,7 +114,12 @@ print("moment about the pin:", n[2] - 2.0 * f[1])
 inertia = [linkage.reduced(q, 0 * q, ["crank"]).M[0, 0] for q in poses]
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 axes.plot(turn, inertia)
-axes.set(xlabel="crank (rad)", ylabel="inertia at the crank (kg m²)", xlim=(0, 2 * np.pi), ylim=(0, None))
+axes.set(
+    xlabel="crank (rad)",
+    ylabel="inertia at the crank (kg m²)",
+    xlim=(0, 2 * np.pi),
+    ylim=(0, None),
+)
 plt.show()
 
 # %%
@@ -101,7 +131,12 @@ plt.show()
 
 moving = linkage.copy()  # a run changes its robot
 run = sd.simulate(moving, sd.State(moving, q, qd), 3.0, events=[sd.Open("pin", time=1.0)])
-print([event.verb for event in run.events], "residual:", np.abs(run.energy.residual).max(), "J")
+print(
+    [event.verb for event in run.events],
+    "residual:",
+    np.abs(run.energy.residual).max(),
+    "J",
+)
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 axes.plot(run.t, run.q, label=linkage.coordinates)
 axes.axvline(1.0, color="0.6", label="the pin opens")
@@ -127,4 +162,6 @@ plt.show()
 
 torque = [linkage.holding_torque(q)[0] for q in poses]
 rest = turn[np.flatnonzero(np.diff(np.sign(torque)))]
-print(f"2. at most {np.abs(torque).max():.1f} N m, none near crank angles of", rest, "rad")
+print(
+    f"2. at most {np.abs(torque).max():.1f} N m, none near crank angles of", rest, "rad"
+)

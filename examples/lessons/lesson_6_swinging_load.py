@@ -43,7 +43,11 @@ blocks = arm.partition(q0, np.zeros(8))
 print(blocks.passive, "feel accelerations of", blocks.active, "by", blocks.M_pa, sep="\n")
 push = np.zeros(6)
 push[1] = 1.0
-print("1 rad/s² of the shoulder accelerates the hook by", -np.linalg.solve(blocks.M_pp, blocks.M_pa @ push), "rad/s²")
+print(
+    "1 rad/s² of the shoulder accelerates the hook by",
+    -np.linalg.solve(blocks.M_pp, blocks.M_pa @ push),
+    "rad/s²",
+)
 
 # %%
 # A linear model
@@ -71,13 +75,23 @@ Q = np.diag([*[10.0] * 6, 100.0, 100.0, *[0.1] * 6, 1.0, 1.0])
 R = 0.1 * np.eye(6)
 regulator = np.linalg.solve(R, B.T @ solve_continuous_are(A, B, Q, R))
 stiff = np.kron([100.0, 20.0], np.eye(6, 8) * arm.mass_matrix(q0).diagonal())
-print("slowest eigenvalue with the regulator:", np.linalg.eigvals(A - B @ regulator).real.max(), "1/s")
+print(
+    "slowest eigenvalue with the regulator:",
+    np.linalg.eigvals(A - B @ regulator).real.max(),
+    "1/s",
+)
 
 
 def swing(gain, angle, seconds=5.0):
     start = sd.State(arm, q0 + np.eye(8)[6] * angle)
     return sd.simulate(
-        arm, start, seconds, lambda t, now: hold[:6] - gain @ [*(now.q - q0), *now.qd], step=0.02, rtol=1e-6, atol=1e-8
+        arm,
+        start,
+        seconds,
+        lambda t, now: hold[:6] - gain @ [*(now.q - q0), *now.qd],
+        step=0.02,
+        rtol=1e-6,
+        atol=1e-8,
     )
 
 
@@ -118,9 +132,16 @@ figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for controller in (aware, unaware):
     carrier = arm.copy()
     run = sd.simulate(
-        carrier, sd.State(carrier, q0), 1.5, torque=controller, events=[sd.Release("crate", time=0.5)], rtol=1e-6
+        carrier,
+        sd.State(carrier, q0),
+        1.5,
+        torque=controller,
+        events=[sd.Release("crate", time=0.5)],
+        rtol=1e-6,
     )
-    axes.plot(run.t, 1e3 * (run["shoulder_lift_joint"] - q0[1]), label=controller.__name__)
+    axes.plot(
+        run.t, 1e3 * (run["shoulder_lift_joint"] - q0[1]), label=controller.__name__
+    )
 axes.set(xlabel="time (s)", ylabel="shoulder from its place (mrad)", xlim=(0, 1.5))
 axes.legend()
 plt.show()
@@ -144,7 +165,9 @@ plt.show()
 print("1. accelerations of the hook by 1 N m of each motor:", B[14:], sep="\n")
 short, damped = arm.copy(), arm.copy()
 short.set_inertia("crate", sd.Inertia.box(3.0, (0.15, 0.15, 0.15), com=(0, 0, -0.1)))
-damped.replace_joint("crate", sd.universal("x", "y", passive=True, name="hook", damping=0.2))
+damped.replace_joint(
+    "crate", sd.universal("x", "y", passive=True, name="hook", damping=0.2)
+)
 for number, other in (("2.", short), ("3.", damped)):
     A, _ = other.linearize(q0)
     print(number, np.linalg.eigvals(A[hook_rows]))

@@ -29,6 +29,15 @@ def test_formulas_are_drawn_without_a_network(tmp_path):
         assert page.requests and {urlsplit(request).scheme for request in page.requests} <= {"file", "data"}
 
 
+def test_a_search_from_files_shows_the_words_that_it_found(tmp_path):
+    with browser(tmp_path) as page:
+        page.open((SITE / "search.html").as_uri() + "?q=quaternion")
+        page.wait_for("document.querySelectorAll('#search-results p.context').length > 3")
+        texts = "[...document.querySelectorAll('#search-results p.context')].map((x) => x.innerText)"
+        assert sum("quaternion" in text.lower() for text in page.evaluate(texts)) > 3
+        assert page.errors == []
+
+
 @pytest.fixture
 def laboratory(tmp_path):
     """The laboratory, paused, as a phone shows it in the dark."""

@@ -10,10 +10,12 @@ from screwdyn.core.types import ArrayLike
 from screwdyn.io.json_text import read_json, write_json
 from screwdyn.io.mjcf import read_mjcf, write_mjcf
 from screwdyn.io.objects import from_dh, from_graph, read_pinocchio
+from screwdyn.io.srdf import read_srdf
 from screwdyn.io.urdf import Folders, read_urdf, write_urdf
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import Topology
+from screwdyn.physics.state import State
 
 if TYPE_CHECKING:
     import mujoco
@@ -78,6 +80,45 @@ class Files(Mechanism):
             Once, with all doubtful entries of the file and the names of missing meshes.
         """
         return cls._of(read_urdf(path_or_text, floating_base, strict=strict, package_dirs=package_dirs, xacro=xacro))
+
+    def reference_poses(
+        self, srdf: str | os.PathLike[str], *, prefix: str = "", strict: bool = False, xacro: bool | None = None
+    ) -> dict[str, State]:
+        """The named poses of an SRDF file, such as ``"ready"`` and ``"half_sitting"``, as states at rest.
+
+        Each element ``<group_state>`` is a pose; those of the same name in several groups are one. Joints that it does
+        not name are neutral; values of fixed, locked and following joints are left out. Those of a
+        ``<virtual_joint>``, and of ``root_joint``, are the pose of a floating base, and left out without one.
+
+        Parameters
+        ----------
+        srdf : str or path
+            A file, or its text, which begins with ``<``.
+        prefix : str
+            Of the names of the joints in the tree, as in ``torso.attach(arm, prefix="left/")``.
+        strict : bool
+            Raise an error instead of a warning.
+        xacro : bool, optional
+            As for :meth:`from_urdf`.
+
+        Returns
+        -------
+        dict
+            From name to :class:`State`.
+
+        Raises
+        ------
+        URDFError
+            The message lists every problem of the file with its line, such as an invalid value; also if the tree has
+            none of the joints.
+
+        Warns
+        -----
+        ScrewdynWarning
+            Once, with all joints that the tree does not have. A pose of such joints only is left out.
+        """
+        found = read_srdf(srdf, self.topology, prefix, strict, xacro)
+        return {name: State(self, positions) for name, positions in found.items()}  # type: ignore[arg-type]
 
     def to_urdf(self, name: str = "robot") -> str:
         """The tree as URDF text, from which :meth:`from_urdf` makes a tree with the same M, C and g within rounding.

@@ -13,13 +13,13 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from math import atan2, cos, inf, sin
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -38,6 +38,7 @@ from screwdyn.mechanism.topology import Topology, with_loops
 from screwdyn.screws.screw import as_pose, inverse, pitch, pose
 from screwdyn.screws.screw import axis as axis_of
 
+T = TypeVar("T")
 Folders = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 _SINGLE = ("revolute", "continuous", "prismatic")
@@ -109,11 +110,24 @@ def _read(
     path_or_text: str | os.PathLike[str], package_dirs: Folders, xacro: bool | None
 ) -> tuple[str, list[Problem], _Reader | None]:
     """Title for messages, all problems, and what was read if there was no error."""
+
+    def made(root: Element, path: Path | None) -> _Reader:
+        return _Reader(root, Meshes(path and path.parent, package_dirs))
+
+    return read_robot(path_or_text, xacro, made)
+
+
+def read_robot(
+    path_or_text: str | os.PathLike[str],
+    xacro: bool | None,
+    make: Callable[[Element, Path | None], T],
+    kind: str = "URDF",
+) -> tuple[str, list[Problem], T | None]:
+    """Title for messages, all problems, and what is made of the root and the path of a file if there was no error."""
     if not (xacro is None or isinstance(xacro, bool)):
         raise ScrewdynError(f"xacro must be True or False, or None for files named .xacro; got {xacro!r}")
-    source = read_source(path_or_text, "URDF", "<", URDFError)
+    source = read_source(path_or_text, kind, "<", URDFError)
     problems: list[Problem] = []
-    meshes = Meshes(source.path and source.path.parent, package_dirs)
     expansion = False
     try:
         root = parse(source.document, problems, source.encoding, source.skipped_lines)
@@ -124,10 +138,10 @@ def _read(
         expansion = root is not None
         if not xacro:
             hint = "if you trust it, expand it by xacro=True or --xacro, which runs the Python expressions in it"
-            found.element.wrong(f"this is xacro, not URDF{found.where}", hint)
-    model = None if root is None or _failed(problems) else _Reader(root, meshes)
+            found.element.wrong(f"this is xacro, not {kind}{found.where}", hint)
+    model = None if root is None or _failed(problems) else make(root, source.path)
     if expansion and problems:
-        message = "this is xacro; lines are those of the URDF that it expands to"
+        message = f"this is xacro; lines are those of the {kind} that it expands to"
         problems.insert(0, Problem(1, "<robot>", message, "see them by: xacro FILE", "warning"))
     problems.sort(key=lambda problem: problem.line)
     return source.title, problems, None if _failed(problems) else model

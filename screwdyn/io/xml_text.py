@@ -1,9 +1,9 @@
 """XML: elements that are read, with their lines, and text that is written.
 
-Of URDF, only the elements that describe the mechanism and the shapes of its links are kept; all others (gazebo,
-transmission, …) are ignored. Document types are an error, so entities are never expanded. Invalid content does not
-raise errors here: every problem is added to a list. Writers list everything that a format cannot express, or has no
-place for.
+Of URDF and SRDF, only the elements that describe the mechanism, the shapes of its links and reference poses are kept;
+all others (gazebo, transmission, …) are ignored. Document types are an error, so entities are never expanded. Invalid
+content does not raise errors here: every problem is added to a list. Writers list everything that a format cannot
+express, or has no place for.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from screwdyn.screws.screw import axis as axis_of
 Severity = Literal["error", "warning"]
 
 _KEPT = {
-    "robot": {"link", "joint", "material", "screwdyn_loop"},
+    "robot": {"link", "joint", "material", "screwdyn_loop", "group_state", "virtual_joint"},
+    "group_state": {"joint"},
     "link": {"inertial", "visual", "collision"},
     "inertial": {"origin", "mass", "inertia"},
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},

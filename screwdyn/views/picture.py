@@ -25,6 +25,8 @@ _LIGHT = np.array([-0.45, 0.7, 0.55]) / np.linalg.norm([-0.45, 0.7, 0.55])
 _GLOSS = (_LIGHT + np.eye(3)[2]) / np.linalg.norm(_LIGHT + np.eye(3)[2])
 # Details smaller than this number of the finer pixels are merged in solids with more triangles than the second one.
 _DETAIL, _DENSE = 3.0, 500
+# How much nearer each solid is drawn than the one before, of its distance: more than rounding.
+_AHEAD = 1e-9
 # Brightness of the grid's lines, 0 to 255.
 _GREY = 222
 
@@ -62,7 +64,7 @@ class Painter:
         self.fine = _FINER * np.array(self.size)
         self.focal = 0.5 * float(self.fine.min()) / np.tan(np.radians(camera.FIELD_OF_VIEW / 2))
         self.detail = _DETAIL * distance / self.focal
-        self.font = ImageFont.truetype(Path(get_data_path()) / "fonts/ttf/DejaVuSans.ttf", max(10, self.size[1] // 38))
+        self.font = ImageFont.truetype(Path(get_data_path()) / "fonts/ttf/DejaVuSans.ttf", max(12, self.size[1] // 38))
         ground = Image.new("RGB", tuple(self.fine.tolist()), "white")
         if "grid" not in scene.hidden:
             on = ImageDraw.Draw(ground)
@@ -144,7 +146,9 @@ class Painter:
         begins = np.cumsum([0, *(len(flat) for flat, _, _ in solids)])
         faces = np.concatenate([faces + begin for (_, _, faces), begin in zip(solids, begins, strict=False)]).T
         colors = np.concatenate([colors for _, colors, _ in solids], axis=1)
-        x, y, depth = (values[faces] for values in np.concatenate([flat for flat, _, _ in solids]).T.copy())
+        # Of surfaces in one plane the last one is seen.
+        flat = np.concatenate([flat * (1, 1, 1 + k * _AHEAD) for k, (flat, _, _) in enumerate(solids)])
+        x, y, depth = (values[faces] for values in flat.T.copy())
         width, height = self.fine.tolist()
         (west, east), (low, high) = _centres(x, width), _centres(y, height)
         some = np.flatnonzero((west < east) & (low < high))

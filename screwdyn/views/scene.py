@@ -730,7 +730,7 @@ def _camera(acts: Sequence[_Act], nodes: Sequence[SceneNode], size: float, gravi
         direction = view.eye if view.eye.ndim == 1 else view.eye[0] - view.eye[1]
     elif len(spread) == 3 and spread[2] < 0.1 * spread[1] and abs(axes[2] @ up) < 0.1:
         across = axes[2] * (1.0 if axes[2] @ np.array([0.3, -1.0, 0.2]) > 0 else -1.0)
-        direction = across + 0.15 * up + 0.25 * np.cross(up, across)
+        direction = across + 0.3 * up + 0.25 * np.cross(up, across)
     back = direction / np.linalg.norm(direction)
     if np.linalg.norm(np.cross(up, back)) < 1e-3:  # from above or below: "up" in the picture is to the side
         back = back - 1e-3 * aside

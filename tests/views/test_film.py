@@ -110,6 +110,15 @@ def test_bodies_that_cross_each_other_are_seen_where_they_are_nearer(tmp_path) -
     assert image[240, 330:440].argmax(axis=1).tolist() == [2] * 110
 
 
+def test_of_surfaces_in_one_plane_the_last_one_is_seen(tmp_path) -> None:
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    for name, color, angle in (("a", (1, 0, 0), 0.0), ("b", (0, 0, 1), 0.3)):
+        plate = sd.Shape.box((1, 1, 0.01), color=color, pose=sd.screw.exp([0, 0, angle, 0, 0, 0]))
+        tree.attach(sd.Inertia.point(1.0), to="base", name=name, shape=plate)
+    image = matplotlib.image.imread(tree.draw(tmp_path / "plates.png", hide="grid").path)
+    assert (image[220:260, 300:340].argmax(axis=2) == 2).all()
+
+
 @pytest.mark.parametrize("size", [(320, 200), (200, 320)])
 def test_a_picture_has_its_size_and_the_robot_fills_it(tmp_path, size) -> None:
     tree = sd.KinematicTree()

@@ -341,8 +341,9 @@ class Recording:
         """Draw joint positions, torques and energy over time (docs/simulation.md).
 
         Freedoms that turn and freedoms that slide have panels of their own, and so have driven and passive joints. At
-        most eight curves of a panel are coloured, those that vary most; the others are grey. Limits of joints near the
-        curves are dotted lines, and events are marked. Orientations are drawn as rotation vectors: axis times angle.
+        most eight curves of a panel are coloured, those that vary most; the others are grey. A panel of rounding alone
+        is left out, unless ``coordinates`` or ``ax`` are given. A joint's limits near its curve are dotted lines, and
+        events are marked. Orientations are drawn as rotation vectors: axis times angle.
 
         Parameters
         ----------

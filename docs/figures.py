@@ -96,7 +96,7 @@ def identification(page):
 
 
 def humanoids(page):
-    """What the feet press with, and where."""
+    """What a foot presses with, and where."""
     figure, (left, right) = panels(2)
     t, push, center = (page[name][::10] for name in ("t", "push", "center"))
     left.plot(t, push)

@@ -49,7 +49,7 @@ class AdaptiveControl(PassivityControl):
     estimate is a body that can exist. With an exact model of all else, the error of the motion vanishes.
 
     An estimate begins when the tree of a state first has its link, such as after a grasp, and ends with it. Estimates
-    rest while a torque is clipped, and while |s| is below ``still``, where noise alone would move them.
+    rest while a torque is clipped, and while ``|s|`` is below ``still``, where noise alone would move them.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class MomentumObserver:
     residual : (nv,) array
         r, N m or N, after the last call.
     alarms : tuple of str
-        Coordinates whose |r| exceeds the threshold.
+        Coordinates whose ``|r|`` exceeds the threshold.
 
     Raises
     ------
@@ -89,7 +89,7 @@ class MomentumObserver:
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """Coordinates whose |r| exceeds the threshold."""
+        """Coordinates whose ``|r|`` exceeds the threshold."""
         return tuple(self._names[k] for k in np.flatnonzero(np.abs(self.residual) > self.threshold))
 
     def __call__(self, t: float, state: State, tau: ArrayLike) -> Array:

@@ -12,6 +12,7 @@ M_i (J_i δ − s_i) are the impulses.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from operator import add
 from typing import Any
 
@@ -70,22 +71,18 @@ def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> tuple[di
     return {"state": state, "link": root, "energy_lost": float(energies[1]), "impulse": wrench}, float(before[0])
 
 
-def stopped(tree: Robot, q: Array, qd: Array, root: str, own: slice) -> Array:
-    """The change of the rates of a tree without loops, (nv,), if those of the joint of a link, its own, become zero.
+def stopped(tree: Robot, q: Array, qd: Array, own: Sequence[int]) -> Array:
+    """The change of the rates of a tree without loops, (nv,), if those of its ``own`` freedoms become zero.
 
-    Of equation (1) only the slip differs: it is the motion that the joint had. Articulated bodies from rest, among
-    which the joint is held, give δ, and then what it leaves, until that is rounding: twice as a rule, more often if
-    light bodies are next to heavy ones, whose digits the first result does not have. SingularAttachmentError if another
-    joint of the tree feels no inertia.
+    Of equation (1) only the slip differs: it is the motion of these. Articulated bodies from rest, among which they are
+    held, give δ, and then what it leaves, until that is rounding: twice as a rule, more often if light bodies are next
+    to heavy ones, whose digits the first result does not have. SingularAttachmentError if another freedom feels no
+    inertia.
     """
-    names = tree.model.placements[root].names
-    first = tree.model.index[names[0]]
     gone, change = np.zeros((2, len(qd)))
     gone[own] = -qd[own]
     for _ in range(MOST_STEPS):
-        left = tree.joint_momentum(q, gone + change)
-        left[own] = 0.0
-        step = tree.impulse_response(q, left, slice(first, first + len(names)))
+        step = tree.impulse_response(q, tree.joint_momentum(q, gone + change), own)
         change = change - step
         if step.dot(step) <= SETTLED * change.dot(change):
             break

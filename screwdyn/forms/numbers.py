@@ -158,16 +158,19 @@ class Dynamics(Quantities):
         both, context = (kernels.impact, kernels.slip_momentum), kernels.with_places(parts)
         return tuple([partial(self._one, kernels, kernel, context, "qd") for kernel in both])
 
-    def impulse_response(self, q: Array, impulses: Array, held: slice | None = None) -> Array:
+    def impulse_response(self, q: Array, impulses: Array, held: Sequence[int] = ()) -> Array:
         """The change M⁻¹ p of the rates by impulses p on the freedoms, (nv,), of one state in contiguous arrays.
 
-        Joints of rows that are ``held`` do not move. Loops are not considered. SingularAttachmentError as for
-        :meth:`forward_dynamics`; ShapeError if it overflows.
+        Freedoms that are ``held``, by their indices, do not move: their rows and columns of M and p have no part. Loops
+        are not considered. SingularAttachmentError as for :meth:`forward_dynamics`; ShapeError if it overflows.
         """
         kernels = self._kernels
-        context, _kept = (kernels.context, None) if held is None else kernels.holding(held)
-        jump: Array = self._one(kernels, kernels.impulse_response, context, "tau", q, impulses)
-        return jump
+        context, free = kernels.context, np.ones(len(impulses))
+        if len(held):
+            free[held] = 0.0
+            context, _kept = kernels.holding(held)
+        jump: Array = self._one(kernels, kernels.impulse_response, context, "tau", q, impulses * free)
+        return jump * free
 
     def _closing(self, q: Array, opening: Array) -> tuple[Array, Array]:
         """The rates x, (…, nv), and impulses λ, (…, m), with which closed loops open at given rates, (…, m).

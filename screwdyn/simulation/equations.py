@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.changes import law
 from screwdyn.core.errors import JointError, LoopError, ScrewdynError, ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
@@ -308,19 +309,14 @@ class Holding:
         touching = self._touching(q)
         low, high = self._bounds(np.zeros(len(qd)), touching)
         at = np.flatnonzero((low < 0) | (high > 0))
-        M = self.tree.mass_matrix(q)
-        side = _at_bounds(M, at, qd[at], low[at], high[at])
+        side = _at_bounds(self.tree.mass_matrix(q), at, qd[at], low[at], high[at])
         stopped = at[side == 0]
-        rest = np.setdiff1d(np.arange(len(qd)), stopped)
-        change, impulse = np.zeros(len(qd)), np.zeros(len(qd))
-        change[stopped] = -qd[stopped]
-        change[rest] = np.linalg.solve(M[np.ix_(rest, rest)], M[np.ix_(rest, stopped)] @ qd[stopped])
-        impulse[stopped] = (M @ change)[stopped]
+        change, impulse = law.stopped(self.tree, q, qd, stopped), np.zeros(len(qd))
+        impulse[stopped] = self.tree.joint_momentum(q, change)[stopped]
         rates = qd + change
-        rates[stopped] = 0.0
         # Those that leave their stop move away from it but for rounding.
         rates[self.stops.rows[touching & (self.stops.approach(rates) > 0)]] = 0.0
-        return rates, impulse, float(0.5 * change @ M @ change)
+        return rates, impulse, float(self.tree.kinetic_energy(q, change))
 
     def settle(self, q: Array, qd: Array, force: Array) -> None:
         """Decide which freedoms are held from now on, and in which direction the others slide.
@@ -349,8 +345,7 @@ class Holding:
         """Keep sgn q̇ and the friction of what slides, the rows that are held and that slide, and the open stops."""
         self.direction = direction
         self.force = -self.friction * direction
-        self.held, self.free = np.flatnonzero(held), np.flatnonzero(~held)
-        self._block = np.ix_(self.free, self.free)
+        self.held = np.flatnonzero(held)
         self.sliding = np.flatnonzero((self.friction > 0) & ~held)
         self.closed = touching & held[self.stops.rows]
         self.open = np.flatnonzero(~held[self.stops.rows])
@@ -378,12 +373,7 @@ class Holding:
 
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
         """q̈, (nv,): M_ff q̈_f = (force − C q̇ − g)_f for the freedoms f that are not held."""
-        return self._solved(*self._inertia(q, qd, force))
-
-    def _solved(self, M: Array, load: Array) -> Array:
-        qdd = np.zeros(len(load))
-        qdd[self.free] = np.linalg.solve(M[self._block], load[self.free])
-        return qdd
+        return self.tree.impulse_response(q, force - self.tree.bias_force(q, qd), self.held)
 
     def levels(self, q: Array, qd: Array, force: Array) -> Array:
         """Numbers that rise through zero when freedoms begin to move or come to rest, or reach open stops."""
@@ -391,7 +381,7 @@ class Holding:
         if self.held.size:
             M, load = self._inertia(q, qd, force)
             low, high = self._bounds(self.friction + self._edge(M, load), self.closed)
-            reaction = M @ self._solved(M, load) - load
+            reaction = M @ self.tree.impulse_response(q, load, self.held) - load
             begins = np.maximum(reaction - high, low - reaction)[self.held]
         rests = -self.direction[self.sliding] * qd[self.sliding]
         return np.concatenate([begins, rests, self.stops.excess(q)[self.open]])

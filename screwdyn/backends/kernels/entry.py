@@ -201,14 +201,14 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         context[_LINKS], context[_PLACES] = len(places), address(places)
         return context
 
-    def holding(self, rows: slice) -> tuple[Array, tuple[Array, ...]]:
-        """The context of the tree with joints that do not move, by a boundless armature; and arrays for it to be kept.
+    def holding(self, freedoms: Sequence[int]) -> tuple[Array, tuple[Array, ...]]:
+        """The context of the tree with freedoms that do not move, by a boundless armature; and arrays to be kept.
 
-        1e200 kg m² or kg: whatever moves such a joint is less than the rounding of all else.
+        1e200 kg m² or kg: whatever moves such a freedom is less than the rounding of all else.
         """
-        table = self.model.table.copy()
-        table[rows, ARMATURE] = 1e200
-        context, moved = self.context.copy(), table if self.model.charts is None else table.copy()
+        model, table = self.model, self.model.table.copy()
+        table[[model.index[model.coordinates[k]] for k in freedoms], ARMATURE] = 1e200
+        context, moved = self.context.copy(), table if model.charts is None else table.copy()
         context[_TABLE], context[_MOVED] = address(table), address(moved)
         return context, (table, moved)
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.oracle
     ("urdf", "srdf", "floating"),
     [
         ("robots/talos_reduced.urdf", "srdf/talos.srdf", True),
-        ("urdf/romeo.urdf", "srdf/romeo.srdf", True),
+        ("urdf/centauro.urdf", "srdf/centauro.srdf", True),
         ("robots/hyq_no_sensors.urdf", "srdf/hyq.srdf", True),
         ("urdf/xarm7.urdf", "srdf/xarm7.srdf", False),
         ("pr2.urdf", "srdf/pr2.srdf", False),

@@ -11,7 +11,7 @@ from screwdyn.io.json_text import read_json, write_json
 from screwdyn.io.mjcf import read_mjcf, write_mjcf
 from screwdyn.io.objects import from_dh, from_graph, read_pinocchio
 from screwdyn.io.srdf import read_srdf
-from screwdyn.io.urdf import Folders, read_urdf, write_urdf
+from screwdyn.io.urdf import Folders, Xacro, read_urdf, write_urdf
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import Topology
@@ -33,7 +33,7 @@ class Files(Mechanism):
         *,
         strict: bool = False,
         package_dirs: Folders = (),
-        xacro: bool | None = None,
+        xacro: Xacro = None,
     ) -> Self:
         """Read a URDF or xacro file, or its text, which begins with ``<``; xacro needs the extra ``xacro``.
 
@@ -58,10 +58,11 @@ class Files(Mechanism):
             Raise an error instead of a warning, for example for an inertia that no rigid body has or a missing limit.
         package_dirs : path or sequence of paths
             Folders that contain the packages of meshes named ``package://…``, or are packages. They are also looked for
-            in ``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH`` and the folders above that of the file.
-        xacro : bool, optional
+            in ``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH`` and the folders above that of the file, also in workspaces.
+        xacro : bool or mapping, optional
             Whether xacro is expanded, which runs the Python expressions in it: only for files that you trust. By
-            default files whose names end in ``.xacro`` are expanded, other files and texts are not.
+            default files whose names end in ``.xacro`` are expanded, other files and texts are not. A mapping has
+            values of its ``<xacro:arg>``, ``{"ur_type": "ur5e"}``. Packages of ``$(find …)`` are those of meshes.
 
         Returns
         -------
@@ -72,7 +73,7 @@ class Files(Mechanism):
         URDFError
             The message lists every problem of the file with its line.
         ScrewdynError
-            If ``floating_base`` or ``xacro`` is not a bool, or ``package_dirs`` are not paths.
+            If ``floating_base`` is not a bool, ``xacro`` neither that nor a mapping, or ``package_dirs`` are not paths.
 
         Warns
         -----
@@ -82,7 +83,7 @@ class Files(Mechanism):
         return cls._of(read_urdf(path_or_text, floating_base, strict=strict, package_dirs=package_dirs, xacro=xacro))
 
     def reference_poses(
-        self, srdf: str | os.PathLike[str], *, prefix: str = "", strict: bool = False, xacro: bool | None = None
+        self, srdf: str | os.PathLike[str], *, prefix: str = "", strict: bool = False, xacro: Xacro = None
     ) -> dict[str, State]:
         """The named poses of an SRDF file, such as ``"ready"`` and ``"half_sitting"``, as states at rest.
 
@@ -98,7 +99,7 @@ class Files(Mechanism):
             Of the names of the joints in the tree, as in ``torso.attach(arm, prefix="left/")``.
         strict : bool
             Raise an error instead of a warning.
-        xacro : bool, optional
+        xacro : bool or mapping, optional
             As for :meth:`from_urdf`.
 
         Returns

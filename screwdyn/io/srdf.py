@@ -7,7 +7,7 @@ import warnings
 
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
 from screwdyn.io.document import listed
-from screwdyn.io.urdf import read_robot
+from screwdyn.io.urdf import Xacro, read_robot
 from screwdyn.io.xml_text import Element
 from screwdyn.mechanism.joint import checked_positions
 from screwdyn.mechanism.topology import Topology
@@ -19,10 +19,14 @@ Positions = dict[str, float]
 
 
 def read_srdf(
-    path_or_text: str | os.PathLike[str], topology: Topology, prefix: str, strict: bool, xacro: bool | None
+    path_or_text: str | os.PathLike[str], topology: Topology, prefix: str, strict: bool, xacro: Xacro
 ) -> dict[str, Positions]:
     """The positions that each group state gives, by name; see :meth:`KinematicTree.reference_poses`."""
-    title, problems, found = read_robot(path_or_text, xacro, lambda root, _: _States(root, topology, prefix), "SRDF")
+
+    def make(root: Element, _: object) -> _States:
+        return _States(root, topology, prefix)
+
+    title, problems, found = read_robot(path_or_text, (), xacro, make, "SRDF")
     if found is None or (strict and problems):
         raise URDFError(listed(title, problems), problems)
     if problems:

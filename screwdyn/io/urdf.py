@@ -9,11 +9,12 @@ docs/files.md describes them.
 
 from __future__ import annotations
 
+import glob
 import io
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -39,6 +40,7 @@ from screwdyn.screws.screw import as_pose, inverse, pitch, pose
 from screwdyn.screws.screw import axis as axis_of
 
 T = TypeVar("T")
+Xacro = bool | Mapping[str, Any] | None
 Folders = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 _SINGLE = ("revolute", "continuous", "prismatic")
@@ -67,6 +69,9 @@ _ENTRIES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 # It means that there is no limit: URDF requires limits for revolute and prismatic joints.
 _MOST = sys.float_info.max
 _PACKAGES = ("package://", "model://")
+# Where a package is below a folder above the file, which may be a workspace.
+_LAYOUTS = "src/*/{}", "src/*/*/{}", "src/{}", "install/{0}/share/{0}", "install/share/{}"
+_PLACES = "package_dirs=, ROS_PACKAGE_PATH, AMENT_PREFIX_PATH, and the folders above the file"
 
 
 def read_urdf(
@@ -75,7 +80,7 @@ def read_urdf(
     *,
     strict: bool = False,
     package_dirs: Folders = (),
-    xacro: bool | None = None,
+    xacro: Xacro = None,
 ) -> Topology:
     """Read a URDF robot; parameters, errors and warnings are those of :meth:`KinematicTree.from_urdf`."""
     if not isinstance(floating_base, bool):
@@ -89,7 +94,7 @@ def read_urdf(
 
 
 def check_urdf(
-    path_or_text: str | os.PathLike[str], package_dirs: Folders = (), *, xacro: bool | None = None
+    path_or_text: str | os.PathLike[str], package_dirs: Folders = (), *, xacro: Xacro = None
 ) -> list[Problem]:
     """All problems of a URDF file, errors and warnings, in the order of their lines.
 
@@ -107,39 +112,38 @@ def check_urdf(
 
 
 def _read(
-    path_or_text: str | os.PathLike[str], package_dirs: Folders, xacro: bool | None
+    path_or_text: str | os.PathLike[str], package_dirs: Folders, xacro: Xacro
 ) -> tuple[str, list[Problem], _Reader | None]:
     """Title for messages, all problems, and what was read if there was no error."""
-
-    def made(root: Element, path: Path | None) -> _Reader:
-        return _Reader(root, Meshes(path and path.parent, package_dirs))
-
-    return read_robot(path_or_text, xacro, made)
+    return read_robot(path_or_text, package_dirs, xacro, _Reader, "URDF")
 
 
 def read_robot(
     path_or_text: str | os.PathLike[str],
-    xacro: bool | None,
-    make: Callable[[Element, Path | None], T],
-    kind: str = "URDF",
+    package_dirs: Folders,
+    xacro: Xacro,
+    make: Callable[[Element, Meshes], T],
+    kind: str,
 ) -> tuple[str, list[Problem], T | None]:
-    """Title for messages, all problems, and what is made of the root and the path of a file if there was no error."""
-    if not (xacro is None or isinstance(xacro, bool)):
-        raise ScrewdynError(f"xacro must be True or False, or None for files named .xacro; got {xacro!r}")
+    """Title for messages, all problems, and what is made of the root of a file if there was no error."""
+    if not (xacro is None or isinstance(xacro, bool | Mapping)):
+        raise ScrewdynError(
+            f"xacro must be True or False, None for files named .xacro, or arguments of xacro by name; got {xacro!r}"
+        )
     source = read_source(path_or_text, kind, "<", URDFError)
     problems: list[Problem] = []
-    expansion = False
+    meshes, expansion = Meshes(source.path and source.path.parent, package_dirs), False
+    given = {key: str(x) for key, x in xacro.items()} if isinstance(xacro, Mapping) else {}
+    expand = source.path is not None and source.path.suffix.lower() == ".xacro" if xacro is None else xacro is not False
     try:
         root = parse(source.document, problems, source.encoding, source.skipped_lines)
     except Unexpanded as found:
-        if xacro is None:
-            xacro = source.path is not None and source.path.suffix.lower() == ".xacro"
-        root = _expanded(source, found) if xacro else None
+        root = _expanded(source, found, meshes, given) if expand else None
         expansion = root is not None
-        if not xacro:
+        if not expand:
             hint = "if you trust it, expand it by xacro=True or --xacro, which runs the Python expressions in it"
             found.element.wrong(f"this is xacro, not {kind}{found.where}", hint)
-    model = None if root is None or _failed(problems) else make(root, source.path)
+    model = None if root is None or _failed(problems) else make(root, meshes)
     if expansion and problems:
         message = f"this is xacro; lines are those of the {kind} that it expands to"
         problems.insert(0, Problem(1, "<robot>", message, "see them by: xacro FILE", "warning"))
@@ -151,15 +155,21 @@ def _failed(problems: list[Problem]) -> bool:
     return any(problem.severity == "error" for problem in problems)
 
 
-def _expanded(source: Source, found: Unexpanded) -> Element | None:
+def _expanded(source: Source, found: Unexpanded, meshes: Meshes, given: dict[str, str]) -> Element | None:
     """The root of a xacro document after expansion; files that it includes are searched in its folder, or else here."""
     try:
         import xacro
+        from xacro import substitution_args as names
 
         xacro.init_stacks(None if source.path is None else str(source.path))
         text = source.document.decode(source.encoding) if source.encoding else io.BytesIO(source.document)
         document = xacro.parse(text)
-        xacro.process_doc(document, verbosity=0)
+        # Its own $(find …) needs modules of ROS.
+        own, names._eval_find = names._eval_find, meshes.package
+        try:
+            xacro.process_doc(document, mappings=given, verbosity=0)
+        finally:
+            names._eval_find = own
         return parse(document.toprettyxml(indent="  ").encode("utf-8"), found.element.problems, "utf-8")
     except ModuleNotFoundError as error:
         message = f"this is xacro, not URDF{found.where}"
@@ -568,16 +578,29 @@ class Meshes:
         self.above = [] if self.folder is None else [self.folder, *self.folder.parents]
         ros, ament = (os.environ.get(name, "").split(os.pathsep) for name in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"))
         self.listed = [*(Path(x) for x in ros if x), *(Path(x) / "share" for x in ament if x)]
+        self.packages = cache(self._packages)
+
+    def _packages(self, name: str) -> list[Path]:
+        """The folders that may be a package; docs/files.md says where it is looked for."""
+        folders = [*self.given, *self.listed, *self.above]
+        found = [*(folder / name for folder in folders), *(folder for folder in folders if folder.name == name)]
+        # Repositories with several packages in a workspace, and what it has installed.
+        for layout in _LAYOUTS:
+            found += [path for folder in self.above for path in sorted(folder.glob(layout.format(glob.escape(name))))]
+        return [path for path in found if os.path.isdir(path)]
+
+    def package(self, name: str) -> str:
+        """The path of a package; URDFError if it is not found."""
+        if found := self.packages(name):
+            return os.path.abspath(found[0])
+        raise URDFError(f"there is no package {name!r} in {_PLACES}")
 
     def find(self, name: str) -> str | None:
         """The path of the file that a name stands for, or None; docs/files.md says where it is looked for."""
         package = next((scheme for scheme in _PACKAGES if name.startswith(scheme)), None)
         if package is not None:
             stem, _, inside = name[len(package) :].lstrip("/").partition("/")
-            folders = [*self.given, *self.listed, *self.above]
-            itself = [folder for folder in folders if folder.name == stem]
-            roots = [root for root in (*(folder / stem for folder in folders), *itself) if os.path.isdir(root)]
-            candidates = [root / inside for root in (*roots, *self.above)]
+            candidates = [root / inside for root in (*self.packages(stem), *self.above)]
         else:
             candidates = [folder / name.removeprefix("file://") for folder in (self.folder or Path.cwd(), *self.given)]
         for path in map(str, candidates):

@@ -39,6 +39,18 @@ def test_packages_above_the_file(files):
     assert found(files, "package://arm/meshes/a.stl") is None
 
 
+@pytest.mark.parametrize(
+    "place", ["src/leg", "src/repository/leg", "src/a/b/leg", "install/leg/share/leg", "install/share/leg"]
+)
+def test_packages_of_a_workspace(files, place):
+    path = files / "ws" / place / "f.stl"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    assert found(files, "package://leg/f.stl", folder=files / "ws/src/arm/urdf") == f"ws/{place}/f.stl"
+    assert found(files, "package://l[e]g/f.stl", folder=files / "ws/src/arm/urdf") is None
+    assert found(files, "package://leg/f.stl", folder=files / "other") is None
+
+
 def test_packages_in_folders_that_are_given(files):
     for folders in (files / "ws", str(files / "ws"), [files / "other", files / "ws"], [files / "ws/arm"], ["ws"]):
         assert found(files, "package://arm/meshes/a.stl", package_dirs=folders) == "ws/arm/meshes/a.stl"
@@ -68,7 +80,20 @@ def test_files_and_paths(files):
 
 
 @pytest.mark.parametrize(
-    "name", ["", "/", "package://", "package://arm", "file://", "http://a/b.stl", "\0", "x" * 9999]
+    "name",
+    [
+        "",
+        "/",
+        "package://",
+        "package://arm",
+        "package://\0/a",
+        "package://*/urdf/x",
+        "package://../ws/e",
+        "file://",
+        "http://a/b.stl",
+        "\0",
+        "x" * 9999,
+    ],
 )
 def test_names_without_a_file(files, name):
     assert found(files, name, folder=files / "ws", package_dirs=[files / "ws"]) is None

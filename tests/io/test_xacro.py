@@ -1,6 +1,7 @@
 """Xacro: expansion, and the errors if it is impossible."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from numpy.testing import assert_allclose
@@ -41,6 +42,58 @@ def test_files_are_expanded_with_what_they_include(tmp_path, monkeypatch):
     # Files included by a text are searched in the working directory.
     monkeypatch.chdir(tmp_path)
     assert KinematicTree.from_urdf(path.read_text(), xacro=True).links == ("base", "arm")
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    """As a clone of repositories in a workspace of ROS, which has another package installed."""
+    for name in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    robot = tmp_path / "ws/src/robots/arm_description/urdf/arm.urdf.xacro"
+    files = {
+        robot: HEAD
+        + '<xacro:include filename="$(find macros)/urdf/body.xacro"/><xacro:include filename="$(find tool)/t.xacro"/>'
+        + '<xacro:arg name="mass" default="2"/><link name="base"/><xacro:body name="arm" mass="$(arg mass)"/>'
+        + '<joint name="turn" type="continuous"><parent link="base"/><child link="arm"/></joint></robot>',
+        tmp_path / "ws/src/common/libraries/macros/urdf/body.xacro": HEAD
+        + MACRO.replace(
+            "</link>",
+            '<visual><geometry><mesh filename="package://macros/m.stl"/></geometry></visual>'
+            '<visual><geometry><mesh filename="package://tool/t.stl"/></geometry></visual></link>',
+        ).replace("${mass *", "${float(mass) *")
+        + "</robot>",
+        tmp_path / "ws/src/common/libraries/macros/m.stl": "",
+        tmp_path / "ws/install/tool/share/tool/t.xacro": HEAD + "</robot>",
+        tmp_path / "ws/install/tool/share/tool/t.stl": "",
+    }
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return robot
+
+
+def test_packages_of_a_workspace_without_ros(workspace):
+    tree = KinematicTree.from_urdf(workspace)
+    assert tree.link("arm").inertia.mass == 2
+    assert [Path(shape.path).name for shape in tree.shapes("arm")] == ["m.stl", "t.stl"]
+    assert all(Path(shape.path).is_file() for shape in tree.shapes("arm"))
+
+
+def test_arguments_of_xacro(workspace):
+    for given, mass in (({"mass": 3.5}, 3.5), ({}, 2), (True, 2)):
+        assert KinematicTree.from_urdf(workspace, xacro=given).link("arm").inertia.mass == mass
+
+
+def test_a_package_that_is_not_found_is_named(workspace, tmp_path):
+    from xacro import substitution_args
+
+    own = substitution_args._eval_find
+    (tmp_path / "ws/install/tool/share/tool").rename(tmp_path / "elsewhere")
+    with pytest.raises(URDFError, match="there is no package 'tool' in package_dirs=, ROS_PACKAGE_PATH, AMENT_PREFIX_"):
+        KinematicTree.from_urdf(workspace)
+    assert substitution_args._eval_find is own
+    (tmp_path / "elsewhere").rename(tmp_path / "tool")
+    assert KinematicTree.from_urdf(workspace, package_dirs=tmp_path / "tool").link("arm").inertia.mass == 2
 
 
 def test_problems_after_expansion_say_whose_lines_they_have():
@@ -108,7 +161,7 @@ def test_code_in_a_file_runs_only_where_it_is_asked_for(tmp_path, capsys):
         out, err = capsys.readouterr()
         assert advice in out + err
     assert not mark.exists()
-    with pytest.raises(ScrewdynError, match="xacro must be True or False"):
+    with pytest.raises(ScrewdynError, match=r"xacro must be True or False, .* or arguments .* by name; got 'yes'"):
         KinematicTree.from_urdf(path, xacro="yes")
 
 

@@ -72,16 +72,9 @@ def test_python_blocks(page, tmp_path, monkeypatch, capsys):
         assert capsys.readouterr().out == (output or "")
     if page.stem in FIGURES:
         FIGURES[page.stem](names)
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
-def test_the_crate_of_the_first_example_hangs_below_its_hook(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    for block, _ in python_blocks(ROOT / page):
-        exec(compile(block, page, "exec"), names)
-    up = names["grasp"].payload.pose[2, :3] @ names["crate"].com
-    assert abs(up + 0.3) < 1e-3  # m
+    if page.name in ("README.md", "start.md"):  # the crate hangs below its hook
+        up = names["grasp"].payload.pose[2, :3] @ names["crate"].com
+        assert abs(up + 0.3) < 1e-3  # m
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -146,7 +139,7 @@ def test_words_of_headings_fit_a_phone():
     headings = [("#", line) for line in found]
     for page in ROOT.glob("docs/**/*.md"):
         headings += re.findall(r"^(#{1,3}) ([^`\n]*)", page.read_text(encoding="utf-8"), re.MULTILINE)
-    words = {(len(level), word) for level, line in headings for word in line.split() if word.isalpha() or ":" in word}
+    words = {(len(level), word) for level, line in headings for word in line.split() if len(word) > 9}
     assert {(1, "KinematicTree:"), (3, "SingularAttachmentError:")} <= words
     wide = {
         word

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -131,16 +132,12 @@ class Mechanism:
     base: str = of_structure("base")
     links: tuple[str, ...] = of_structure("links")
     joints: tuple[str, ...] = of_structure("joints")
+    locked: tuple[str, ...] = of_structure("locked")
     coordinates: tuple[str, ...] = of_structure("coordinates")
     positions: tuple[str, ...] = of_structure("positions")
     nq: int = of_structure("nq")
     nv: int = of_structure("nv")
     mass: float = of_structure("mass")
-
-    @property
-    def locked(self) -> tuple[str, ...]:
-        """Names of the locked joints, in order of attachment; see :meth:`KinematicTree.lock` and :meth:`lock_of`."""
-        return self._topology.locked
 
     @property
     def revision(self) -> int:
@@ -212,11 +209,9 @@ class Mechanism:
     def path(self, link: str) -> tuple[str, ...]:
         """Names of the links from the base to a link, both included. UnknownNameError if there is no such link."""
         topology = self._topology
-        at = topology.at(link)
-        names = [at.link.name]
-        while at.parent is not None:
-            at = topology.attachments[at.parent]
-            names.append(at.link.name)
+        names = [topology.at(link).link.name]
+        while (parent := topology.attachments[names[-1]].parent) is not None:
+            names.append(parent)
         return tuple(reversed(names))
 
     def subtree(self, link: str) -> tuple[str, ...]:
@@ -445,11 +440,7 @@ class Mechanism:
             self.detach(handle)
 
     def set_shapes(self, what: Handle | str, shapes: Shapes) -> None:
-        """Give a link other shapes: one, several, or ``()`` for none. Dynamics, handles and states stay as they are.
-
-        UnknownNameError, StaleHandleError or ShapeError if there is no such link, the handle is stale, or ``shapes``
-        are something else.
-        """
+        """Give a link other shapes, or ``()`` for none; dynamics and states stay. Errors as of `resolve`, or ShapeError."""
         self._become(self._topology.set_shapes(self.resolve(what), shapes))
 
     def resolve(self, what: Handle | str) -> str:
@@ -475,17 +466,15 @@ class Mechanism:
         if isinstance(body, Inertia):
             free = self._free_name(f"{prefix}payload").removeprefix(prefix) if name is None else name
             body, name = Link(free, body), None
-        if isinstance(body, Mechanism):
-            topology = body.topology
-            base = topology.attachments[topology.base].link
-        elif isinstance(body, Link):
-            topology, base = None, body
-        else:
-            kind = type(body).__name__
-            raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {kind}")
+        if not isinstance(body, Link | Mechanism):
+            raise TopologyError(
+                f"only an Inertia, a Link or a KinematicTree can be attached; got {type(body).__name__}"
+            )
+        base = body if isinstance(body, Link) else body.link(body.base)
         root = (base if name is None else replace(base, name=name)).prefixed(prefix)
-        if topology is None:
+        if isinstance(body, Link):
             return root, [], []
+        topology = body.topology
         names = {link: f"{prefix}{link}" for link in topology.attachments} | {base.name: root.name}
         rest = [at.copied(names[at.parent or ""], prefix) for at in topology.attached]
         return root, rest, [loop.copied(names, prefix) for loop in topology.loops.values()]
@@ -495,14 +484,11 @@ class Mechanism:
         topology = self._topology
         if stem not in topology:
             return stem
-        free = 2
-        while f"{stem}_{free}" in topology:
-            free *= 2
-        last = free // 2  # taken
-        while free - last > 1:
-            middle = (last + free) // 2
-            last, free = (middle, free) if f"{stem}_{middle}" in topology else (last, middle)
-        return f"{stem}_{free}"
+        end = 2
+        while f"{stem}_{end}" in topology:
+            end *= 2
+        some = range(end // 2 + 1, end)
+        return f"{stem}_{some.start + bisect_left(some, True, key=lambda k: f'{stem}_{k}' not in topology)}"
 
     def _stands(self, handle: Handle) -> bool:
         at = self._topology.attachments.get(handle.name)

@@ -126,7 +126,7 @@ class Topology(_Found):
 
     @cached_property
     def locked(self) -> tuple[str, ...]:
-        """Names of the locked joints, in order of attachment."""
+        """Names of the locked joints, in order of attachment; see ``tree.lock`` and ``tree.lock_of``."""
         return tuple([at.name for at in self.attached if at.locked is not None])
 
     @cached_property

@@ -1,15 +1,13 @@
 """How coordinates enter the rows of a table where they are not those of the rows: group joints and couplings.
 
-With mimic joints (docs/mathematics.md §8), the coordinates of the rows are x = W y + const, with W constant and y the
-coordinates of the tree. Each row follows one of them, so a row of W has one entry. Recursions compute over the rows;
-results are contracted: M = Wᵀ M_rows W, C = Wᵀ C_rows W, g = Wᵀ g_rows, J = J_rows W. C remains the matrix of the
-Christoffel symbols, because W is constant. Couplings are an array with three columns for each row: the coordinate that
-it follows, the ratio, and the offset.
+With mimic joints (docs/mathematics.md §8), the coordinates of the rows are x = W y + const, with one entry in each row
+of the constant W and y the coordinates of the tree. Results over the rows are contracted: M = Wᵀ M_rows W,
+C = Wᵀ C_rows W, g = Wᵀ g_rows, J = J_rows W. Couplings are an array with three columns for each row: the coordinate
+that it follows, the ratio, and the offset.
 
-A group joint (docs/mathematics.md §7) of k freedoms is k rows. The chart is re-centred at the present pose: the home of
-the first row is multiplied by the joint's pose g(q), and the coordinates of all its rows are 0. Poses, Jacobians, M, g,
-energies and momenta of the rows are then those of the joint. Time derivatives have an additional term, because the
-chart moves with the joint: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_k] = Σ_m c^m_lk S_m,
+A group joint (§7) of k freedoms is k rows. The chart is re-centred at the present pose: the home of the first row is
+multiplied by the joint's pose g(q), and the coordinates of all its rows are 0. Time derivatives have an additional
+term, because the chart moves: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_k] = Σ_m c^m_lk S_m,
 
     C = C_rows + M D,   J̇ = J̇_rows + J D,   ID(q, ν, ν̇) = ID_rows(ν, ν̇ + D ν),   FD = FD_rows − D ν.
 """

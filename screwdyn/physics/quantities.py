@@ -569,11 +569,6 @@ class Quantities(ABC):
         -------
         Contribution
             J and J̇, (…, 6, k), in the com frame; M and C, (…, k, k); g, (…, k) (Laus Eqs. 21-36).
-
-        Raises
-        ------
-        ShapeError, UnknownNameError, UnboundSymbolError
-            As for :class:`Quantities`.
         """
 
     @quantity(

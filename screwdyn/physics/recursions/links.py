@@ -38,8 +38,6 @@ def is_frame(name: str) -> bool:
 
 def frame_code(frame: object) -> int:
     """Code of a frame by its name, in upper or lower case, or by a member of Pinocchio's ``ReferenceFrame``."""
-    if isinstance(frame, str) and frame in _CODES:
-        return _CODES[frame]
     name = getattr(frame, "name", frame)
     if not isinstance(name, str) or not is_frame(name):
         also = ", ".join(f"{name!r} = {FRAMES[code]!r}" for name, code in _ALSO.items())

@@ -423,16 +423,14 @@ class EquationsOfMotion:
     def __init__(
         self, tree: Robot, controller: Controller | None, disturbance: Disturbance | None, stops: Stops | None, y: Array
     ) -> None:
-        def stop_of(joint: str) -> Stop | None:
-            return stops.get(joint) if isinstance(stops, Mapping) else stops
-
         self.layout = layout = Layout(tree)
         self.tree, self.model, self.nq, self.n = layout.tree, layout.model, layout.nq, layout.n
         own = self.own = layout.model.joint_forces
         self.elastic, self.viscous = bool(own.stiffness.any()), bool(own.damping.any())
         q, qd = layout.parts(y)
-        self.passable = Limits.of(tree, lambda joint: stop_of(joint) != "inelastic")
-        rigid = Limits.of(tree, lambda joint: stop_of(joint) == "inelastic")
+        by = stops if isinstance(stops, Mapping) else dict.fromkeys(tree.joints, stops)
+        self.passable = Limits.of(tree, lambda joint: by.get(joint) != "inelastic")
+        rigid = Limits.of(tree, lambda joint: by.get(joint) == "inelastic")
         self.holding = Holding(self.tree, own.friction, rigid) if own.friction.any() or rigid.keys else None
         if self.holding is not None:
             self.holding.check(q)
@@ -445,8 +443,8 @@ class EquationsOfMotion:
                 f"ignore the forces in {', '.join(map(repr, loops))}; simulate tree.without_friction(), whose damping "
                 f"stays, and use stops=SpringStop(…)"
             )
-        soft = Limits.of(tree, lambda joint: isinstance(stop_of(joint), SpringStop))
-        found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := stop_of(joint), SpringStop)]
+        soft = Limits.of(tree, lambda joint: isinstance(by.get(joint), SpringStop))
+        found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := by[joint], SpringStop)]
         self.springs = SpringStops(soft, found, q, qd) if found else None
         self.controller, self.disturbance = controller, disturbance
         self.none = np.zeros(layout.model.nv)

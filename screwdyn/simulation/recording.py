@@ -225,10 +225,7 @@ class Recording:
 
     @cached_property
     def tau(self) -> Array:
-        """Torques, N m or N, (samples, coordinates); NaN while the tree does not have them.
-
-        With ``control_period`` a sample at the time of a call has the new torques.
-        """
+        """Torques, N m or N, (samples, coordinates), at the times of calls the new ones; NaN where there are none."""
         return self._table("coordinates", "torque")
 
     def __getitem__(self, position: str) -> Array:

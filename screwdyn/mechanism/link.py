@@ -103,10 +103,9 @@ class Locked(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Attachment:
-    """A link and its connection to its parent; the base has no parent.
+    """A link and its connection to its parent; the joint is fixed for the base, and while it is locked.
 
-    The joint is fixed for the base and while it is locked. ``home``, (4, 4), is the pose of the link in its parent
-    while the joint is neutral; read-only. ``serial`` distinguishes it from a later attachment with the same name.
+    ``home`` is the pose of the link in its parent while the joint is neutral. ``serial`` tells attachments apart.
     """
 
     link: Link
@@ -195,9 +194,8 @@ def reversed_joint(joint: Joint, home: Array) -> Joint:
     """The joint by which a link carries its parent, with the same forces and limits; its home is home⁻¹.
 
     The pose home · g(q) of the link in its parent becomes home⁻¹ · (home g(q)⁻¹ home⁻¹). The screws are −Ad(home) S in
-    the opposite order, so that each freedom keeps its position and rate. A chart keeps the order and the sign of its
-    axes; its positions are those of g(q)⁻¹. Raises JointError if a joint with a chart that moves has damping or
-    friction, whose force would be another one.
+    the opposite order, so that each freedom keeps its position and rate. A chart keeps its axes; its positions are
+    those of g(q)⁻¹. JointError if the chart moves and has damping or friction, whose force would be another one.
     """
     if joint.chart is None:
         return replace(joint, screws=-(Ad(home) @ joint.screws)[:, ::-1] + 0.0)

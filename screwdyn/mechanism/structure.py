@@ -440,7 +440,7 @@ class Mechanism:
             self.detach(handle)
 
     def set_shapes(self, what: Handle | str, shapes: Shapes) -> None:
-        """Give a link other shapes, or ``()`` for none; dynamics and states stay. Errors of `resolve`, and ShapeError."""
+        """Give a link other shapes, ``()`` for none; dynamics and states stay. Errors of `resolve`, and ShapeError."""
         self._become(self._topology.set_shapes(self.resolve(what), shapes))
 
     def resolve(self, what: Handle | str) -> str:

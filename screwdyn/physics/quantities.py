@@ -71,17 +71,13 @@ class Declared(Generic[P, R_co]):
 
 @dataclass(frozen=True)
 class Result:
-    """One array of the results of a quantity.
-
-    It may be the time derivative, entry by entry, of a result A of the same quantity, ``rate_of`` its name: with group
-    joints, A D(ν) is added to it. It may be an ``acceleration`` q̈: then D(ν) ν is subtracted (docs/mathematics.md §7).
-    """
+    """One array of the results of a quantity (docs/mathematics.md §7)."""
 
     name: str  # the symbol of docs/mathematics.md, as an identifier
     shape: tuple[Dimension, ...]
     unit: str  # of the entries, with radians and metres
-    rate_of: str | None = None
-    acceleration: bool = False
+    rate_of: str | None = None  # the name of a result A whose time derivative this is, to which A D(ν) is added
+    acceleration: bool = False  # whether it is q̈, from which D(ν) ν is subtracted
     momentum: str | None = None  # the name of a result p = M ν whose D(ν)ᵀ p is added to this one, Cᵀ ν
     hidden: bool = False  # an intermediate result that is not returned
     symmetric: bool = False
@@ -106,8 +102,7 @@ class Result:
 class Coupled(NamedTuple):
     """How a quantity of a tree with couplings follows from others, where its rows alone do not determine it.
 
-    The contracted results of ``quantities`` are the first arguments of ``finish``, which returns a status as recursions
-    do. Then come ``arguments`` of the state, arrays of ``scratch`` space, the workspace and the results.
+    ``finish`` takes their contracted results, arguments, scratch, the workspace and results, and returns a status.
     """
 
     quantities: tuple[str, ...]
@@ -199,8 +194,7 @@ def quantity(
 class Method:
     """The method of a quantity for a class: its name, signature and docstring, and the arguments of its calls.
 
-    The signature and the docstring are those of the declaration, if no others are given; without ``state`` the
-    signature has only the link and the frame. ``further`` are arguments with their defaults, None or of their type.
+    Without ``state`` the signature has only the link and the frame. ``further`` are arguments with their defaults.
     """
 
     def __init__(

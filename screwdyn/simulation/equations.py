@@ -322,8 +322,7 @@ class Holding:
         """Decide which freedoms are held from now on, and in which direction the others slide.
 
         Of the forces λ of friction and stops on the freedoms at rest, within their bounds, those act that minimise
-        ½ λᵀ A λ + λᵀ a, with a the accelerations without λ and A the block of M⁻¹. A freedom moves if its λ_i is at a
-        bound. ``force``, (nv,), are all joint forces but λ.
+        ½ λᵀ A λ + λᵀ a, with a the accelerations by ``force`` and A the block of M⁻¹. One moves if λ_i is at a bound.
         """
         moving = np.abs(qd) > REST
         touching = self._touching(q) & ~moving[self.stops.rows]
@@ -414,10 +413,8 @@ def _at_bounds(M: Array, at: Rows, a: Array, low: Array, high: Array) -> Array:
 class EquationsOfMotion:
     """ẏ = f(t, y) of one tree, with y = [q; q̇; energies], (nq + nv + 3,), from a start y on.
 
-    M q̈ + C q̇ + g = τ + joint forces + Σ J_iᵀ F_i. The energies are the work of the torques, the energy dissipated in
-    joints and the work of the external wrenches. ScrewdynError if a position is beyond an inelastic stop, and LoopError
-    if there are loops, and dry friction or inelastic stops. The layout, which results keep, has no functions of the
-    user; ``passable`` are the limits without an inelastic stop.
+    M q̈ + C q̇ + g = τ + joint forces + Σ J_iᵀ F_i. The energies are those of ENERGIES. The layout, which results keep,
+    has no functions of the user; ``passable`` are the limits without an inelastic stop.
     """
 
     def __init__(

@@ -70,7 +70,7 @@ class Painter:
             on = ImageDraw.Draw(ground)
             for line in self.grid():
                 on.line(line.ravel().tolist(), fill=(_GREY,) * 3, width=_FINER)
-        self.ground = np.asarray(ground, dtype=float).reshape(-1, 3)
+        self.ground = np.asarray(ground).reshape(-1, 3)
 
     def project(self, points: Array) -> Array:
         """From points (…, 3) to column and row among the finer pixels, and the inverse of the depth, 1/m."""
@@ -82,7 +82,7 @@ class Painter:
     def draw(self, frame: int) -> Image.Image:
         """The image of a frame."""
         scene, clear = self.scene, []
-        pixels, depths = self.ground.copy(), np.zeros(self.fine.prod())
+        pixels, depths = self.ground.astype(np.float32), np.zeros(len(self.ground))
         solid_parts = []
         for T, solid in scene.visible(frame):
             if solid.color[3] == 1:
@@ -141,7 +141,7 @@ class Painter:
         """Whether projected points are in front of the camera, and not too near."""
         return (flat[..., 2] > 0) & (flat[..., 2] * 0.01 * self.scene.size < 1)
 
-    def paint(self, pixels: Array, depths: Array, solids: Sequence[tuple[Array, Array, Array]], opacity: float) -> None:
+    def paint(self, pixels: Any, depths: Array, solids: Sequence[tuple[Array, Array, Array]], opacity: float) -> None:
         """Paint solids on pixels (k, 3) where they are nearest; depths (k,), inverse ones, become theirs."""
         begins = np.cumsum([0, *(len(flat) for flat, _, _ in solids)])
         faces = np.concatenate([faces + begin for (_, _, faces), begin in zip(solids, begins, strict=False)]).T

@@ -410,7 +410,7 @@ class Scene:
 # What show= may name, and what hide= besides links.
 _SHOWN, _HIDDEN = ("collision", "com", "joints", "momentum"), ("events", "grid", "joints", "text")
 # Of a picture, in pixels.
-_SMALLEST, _LARGEST = 16, 8192
+_SMALLEST, _LARGEST = 16, 4096
 _ROBOT: tuple[Color, ...] = ((0.42, 0.55, 0.70, 1.0), (0.60, 0.68, 0.76, 1.0))
 _PAYLOAD, _WAITING = (0.93, 0.60, 0.10, 1.0), (0.93, 0.60, 0.10, 0.45)
 _COM, _LINEAR, _ANGULAR = (0.85, 0.10, 0.10, 1.0), (0.00, 0.55, 0.35, 1.0), (0.50, 0.20, 0.70, 1.0)

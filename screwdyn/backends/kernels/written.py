@@ -25,14 +25,7 @@ from screwdyn.physics import charts, link_steps, placement, table
 from screwdyn.physics.quantities import Dimension
 
 _OPERATORS: dict[type, tuple[str, int]] = {ast.Add: ("+", 4), ast.Sub: ("-", 4), ast.Mult: ("*", 5), ast.Div: ("/", 5)}
-_COMPARED: dict[type, str] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-}
+_COMPARED: dict[type, str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 # How strongly expressions bind in C; what is not listed binds like a name.
 _CALL, _UNARY, _COMPARISON, _LOGICAL, _CHOICE = 9, 6, 2, 1, 0
 _BINDS = {ast.UnaryOp: _UNARY, ast.Compare: _COMPARISON, ast.BoolOp: _LOGICAL, ast.IfExp: _CHOICE}
@@ -290,11 +283,8 @@ class _Body:
     def _block(self, body: Iterable[ast.stmt], depth: int) -> None:
         ended = set(self._ended)
         for node in body:
-            method = getattr(self, f"_do_{type(node).__name__}", None)
             try:
-                if method is None:
-                    raise DialectError(f"a statement {type(node).__name__}")
-                method(node, depth)
+                self._statement(node, depth)
             except DialectError as error:
                 if ", line " in str(error):
                     raise
@@ -305,57 +295,70 @@ class _Body:
     def _do(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 
-    def _do_Expr(self, node: ast.Expr, depth: int) -> None:
-        if not isinstance(node.value, ast.Constant):
-            self._do(depth, f"{self.of(node.value)[0]};")
-
-    def _do_Return(self, node: ast.Return, depth: int) -> None:
-        if node.value is None:
-            raise DialectError("a return without a value")
-        text, kind = self.of(node.value)
-        self.result = kind if self.result == "void" else _joined(self.result, kind)
-        self._do(depth, f"return {_converted(text, kind, self.result, _CHOICE)};")
-
-    def _do_Continue(self, node: ast.Continue, depth: int) -> None:
-        self._do(depth, "continue;")
-
-    def _do_If(self, node: ast.If, depth: int) -> None:
-        self._do(depth, f"if ({self.of(node.test)[0]}) {{")
-        before = set(self._assigned)
-        self._block(node.body, depth + 1)
-        first, self._assigned = self._assigned, before
-        if node.orelse:
-            self._do(depth, "} else {")
-            self._block(node.orelse, depth + 1)
-        self._do(depth, "}")
-        if _leaves(node.orelse, ast.Return | ast.Continue):
-            self._assigned = first
-        elif not _leaves(node.body, ast.Return | ast.Continue):
-            self._assigned &= first
-
-    def _do_While(self, node: ast.While, depth: int) -> None:
-        if node.orelse:
-            raise DialectError("an else of a loop")
-        self._repeat(f"while ({self.of(node.test)[0]}) {{", node.body, depth)
-        self.of(node.test)  # which is evaluated again
-
-    def _do_For(self, node: ast.For, depth: int) -> None:
-        called, i = node.iter, node.target
-        if not (isinstance(called, ast.Call) and ast.unparse(called.func) == "range" and isinstance(i, ast.Name)):
-            raise DialectError("a loop over something else than a range")
-        changed = {
-            n.id for x in node.body for n in ast.walk(x) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        if node.orelse or changed & {i.id, *(name for a in called.args for name in _names_in(a))}:
-            raise DialectError("an else of a loop, or a loop that changes its range")
-        if not all(isinstance(getattr(x, "operand", x), ast.Constant) for x in called.args[2:]):
-            raise DialectError("a range whose step is no number")
-        texts = [self.of(a)[0] for a in called.args]
-        first, last, step = (["0", *texts, "1"] if len(texts) == 1 else [*texts, "1"])[:3]
-        self._keep(i.id, "integer")
-        sign = ">" if step.startswith("-") else "<"
-        self._repeat(f"for ({i.id} = {first}; {i.id} {sign} {last}; {i.id} += {step}) {{", node.body, depth)
-        self._ended.add(i.id)
+    def _statement(self, node: ast.stmt, depth: int) -> None:
+        match node:
+            case ast.Expr(ast.Constant()):
+                pass
+            case ast.Expr(value):
+                self._do(depth, f"{self.of(value)[0]};")
+            case ast.Return(None):
+                raise DialectError("a return without a value")
+            case ast.Return(ast.expr() as value):
+                text, kind = self.of(value)
+                self.result = kind if self.result == "void" else _joined(self.result, kind)
+                self._do(depth, f"return {_converted(text, kind, self.result, _CHOICE)};")
+            case ast.Continue():
+                self._do(depth, "continue;")
+            case ast.If(test, body, orelse):
+                self._do(depth, f"if ({self.of(test)[0]}) {{")
+                before = set(self._assigned)
+                self._block(body, depth + 1)
+                first, self._assigned = self._assigned, before
+                if orelse:
+                    self._do(depth, "} else {")
+                    self._block(orelse, depth + 1)
+                self._do(depth, "}")
+                if _leaves(orelse, ast.Return | ast.Continue):
+                    self._assigned = first
+                elif not _leaves(body, ast.Return | ast.Continue):
+                    self._assigned &= first
+            case ast.While(test, body, []):
+                self._repeat(f"while ({self.of(test)[0]}) {{", body, depth)
+                self.of(test)  # which is evaluated again
+            case ast.While():
+                raise DialectError("an else of a loop")
+            case ast.For(ast.Name(i), ast.Call(ast.Name("range"), given), body, orelse):
+                inside = (n for x in body for n in ast.walk(x) if isinstance(n, ast.Name))
+                changed = {n.id for n in inside if isinstance(n.ctx, ast.Store)}
+                if orelse or changed & {i, *(name for a in given for name in _names_in(a))}:
+                    raise DialectError("an else of a loop, or a loop that changes its range")
+                if not all(isinstance(getattr(x, "operand", x), ast.Constant) for x in given[2:]):
+                    raise DialectError("a range whose step is no number")
+                texts = [self.of(a)[0] for a in given]
+                start, last, step = (["0", *texts, "1"] if len(texts) == 1 else [*texts, "1"])[:3]
+                self._keep(i, "integer")
+                sign = ">" if step.startswith("-") else "<"
+                self._repeat(f"for ({i} = {start}; {i} {sign} {last}; {i} += {step}) {{", body, depth)
+                self._ended.add(i)
+            case ast.For():
+                raise DialectError("a loop over something else than a range")
+            case ast.AugAssign(target, op, value):
+                (place, kind), (text, other) = self.of(target), self.of(value)
+                sign, _ = self._operator(op)
+                if not all(x in ("real", "integer") for x in (kind, other)):
+                    raise DialectError(f"{sign}= of a {_name(kind)} and a {_name(other)}")
+                result = "real" if sign == "/" else _joined(kind, other)
+                if isinstance(target, ast.Name):
+                    self._keep(target.id, result)
+                elif result != kind:
+                    raise DialectError(f"a {_name(result)} for an entry that is {_name(kind)}")
+                self._do(depth, f"{place} {sign}= {_converted(text, other, kind, _CHOICE)};")
+            case ast.Assign([target], value):
+                self._assign(target, value, depth)
+            case ast.Assign():
+                raise DialectError("a chain of assignments")
+            case _:
+                raise DialectError(f"a statement {type(node).__name__}")
 
     def _repeat(self, head: str, body: Sequence[ast.stmt], depth: int) -> None:
         """Write a loop: loops within it may have ended before its statements."""
@@ -365,24 +368,6 @@ class _Body:
         self._block(body, depth + 1)
         self._assigned = before  # because there may be no step
         self._do(depth, "}")
-
-    def _do_AugAssign(self, node: ast.AugAssign, depth: int) -> None:
-        target, kind = self.of(node.target)
-        value, other = self.of(node.value)
-        sign, _ = self._operator(node.op)
-        if not all(x in ("real", "integer") for x in (kind, other)):
-            raise DialectError(f"{sign}= of a {_name(kind)} and a {_name(other)}")
-        result = "real" if sign == "/" else _joined(kind, other)
-        if isinstance(node.target, ast.Name):
-            self._keep(node.target.id, result)
-        elif result != kind:
-            raise DialectError(f"a {_name(result)} for an entry that is {_name(kind)}")
-        self._do(depth, f"{target} {sign}= {_converted(value, other, kind, _CHOICE)};")
-
-    def _do_Assign(self, node: ast.Assign, depth: int) -> None:
-        if len(node.targets) > 1:
-            raise DialectError("a chain of assignments")
-        self._assign(node.targets[0], node.value, depth)
 
     def _assign(self, target: ast.expr, value: ast.expr, depth: int) -> None:
         if not (isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)):
@@ -439,11 +424,65 @@ class _Body:
 
     def of(self, node: ast.expr) -> Translated:
         """Text and kind of an expression."""
-        method = getattr(self, f"_of_{type(node).__name__}", None)
-        if method is None:
-            raise DialectError(f"an expression {type(node).__name__}")
-        found: Translated = method(node)
-        return found
+        match node:
+            case ast.Constant(bool(value)):
+                return ("true" if value else "false"), "bool"
+            case ast.Constant(value):
+                return self.to.literal(value)
+            case ast.Name(name):
+                if name in self._ended:
+                    raise DialectError(f"{name} is read after its loop")
+                if name in self._assigned:
+                    return name, self._variables[name]
+                if name in self._variables or name not in self._scope:
+                    raise DialectError(f"{name} has no value yet, or on some paths only")
+                return self.to.constant(name, self._scope[name])
+            case ast.Attribute(value, name) if inspect.ismodule(self.meaning(value)):
+                return self.to.constant(name, self.meaning(node))
+            case ast.Attribute(value, name):
+                text, kind = self.of(value)
+                members = dict(kind.members) if isinstance(kind, Record) and not _is_plain(kind) else {}
+                if name not in members:
+                    raise DialectError(f"an attribute {name} of a {_name(kind)}")
+                return f"{text}.{name}", members[name]
+            case ast.Subscript(ast.Attribute(array, "shape"), axis):
+                return f"{self.of(array)[0]}.shape[{self.of(axis)[0]}]", "integer"
+            case ast.Subscript(value, index):
+                return self._entry(*self.of(value), index.elts if isinstance(index, ast.Tuple) else [index])
+            case ast.Tuple(entries):
+                parts = [self.of(x) for x in entries]
+                kind = self.to.tuple_kind([kind for _, kind in parts])
+                texts = [text for text, _ in parts]
+                if _is_plain(kind):
+                    texts, _ = self._operands(*((x, _CHOICE) for x in entries), real=True)
+                return f"MAKE({_name(kind)}){{{', '.join(texts)}}}", kind
+            case ast.BinOp(left, op, right):
+                sign, binds = self._operator(op)
+                (a, b), kinds = self._operands((left, binds), (right, binds + 1), real=sign == "/")
+                return f"{a} {sign} {b}", "real" if sign == "/" else _joined(_joined(*kinds), "integer")
+            case ast.UnaryOp(ast.Not(), operand):
+                return f"!{self.grouped(operand, _UNARY)}", "bool"
+            case ast.UnaryOp(ast.USub(), operand):
+                (text,), (kind,) = self._operands((operand, _UNARY))
+                return f"-({text})" if text.startswith("-") else f"-{text}", kind
+            case ast.UnaryOp(sign):
+                raise DialectError(f"the operator {type(sign).__name__}")
+            case ast.Compare(left, [by], [right]) if type(by) in _COMPARED:
+                (a, b), _ = self._operands((left, 3), (right, 3))
+                return f"{a} {_COMPARED[type(by)]} {b}", "bool"
+            case ast.Compare():
+                raise DialectError("a comparison of other kinds")
+            case ast.BoolOp(which, values):
+                if any(self.of(v)[1] != "bool" for v in values):
+                    raise DialectError("a choice of values by 'and' or 'or'")
+                joined = " && " if isinstance(which, ast.And) else " || "
+                return joined.join(self.grouped(v, _COMPARISON) for v in values), "bool"
+            case ast.IfExp(test, body, orelse):
+                (a, b), kinds = self._operands((body, _LOGICAL), (orelse, _CHOICE))
+                return f"{self.grouped(test, _LOGICAL)} ? {a} : {b}", _joined(*kinds)
+            case ast.Call():
+                return self._call(node)
+        raise DialectError(f"an expression {type(node).__name__}")
 
     def grouped(self, node: ast.expr, least: int = _CALL) -> str:
         """Text of an expression, in parentheses if it binds more loosely."""
@@ -465,40 +504,14 @@ class _Body:
             raise DialectError(f"the operator {type(op).__name__}")
         return _OPERATORS[type(op)]
 
-    def _of_Constant(self, node: ast.Constant) -> Translated:
-        if isinstance(node.value, bool):
-            return ("true" if node.value else "false"), "bool"
-        return self.to.literal(node.value)
-
-    def _of_Name(self, node: ast.Name) -> Translated:
-        if node.id in self._ended:
-            raise DialectError(f"{node.id} is read after its loop")
-        if node.id in self._assigned:
-            return node.id, self._variables[node.id]
-        if node.id in self._variables or node.id not in self._scope:
-            raise DialectError(f"{node.id} has no value yet, or on some paths only")
-        return self.to.constant(node.id, self._scope[node.id])
-
     def meaning(self, node: ast.expr) -> Any:
         """What a name, or one in a module, stands for outside the function; None if that is unknown."""
         if isinstance(node, ast.Name) and node.id not in self._variables:
             return self._scope.get(node.id, getattr(builtins, node.id, None))
         return getattr(self.meaning(node.value), node.attr, None) if isinstance(node, ast.Attribute) else None
 
-    def _of_Attribute(self, node: ast.Attribute) -> Translated:
-        if inspect.ismodule(self.meaning(node.value)):
-            return self.to.constant(node.attr, self.meaning(node))
-        text, kind = self.of(node.value)
-        members = dict(kind.members) if isinstance(kind, Record) and not _is_plain(kind) else {}
-        if node.attr not in members:
-            raise DialectError(f"an attribute {node.attr} of a {_name(kind)}")
-        return f"{text}.{node.attr}", members[node.attr]
-
-    def _of_Subscript(self, node: ast.Subscript) -> Translated:
-        at = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-            return f"{self.of(node.value.value)[0]}.shape[{self.of(at[0])[0]}]", "integer"
-        text, kind = self.of(node.value)
+    def _entry(self, text: str, kind: CType, at: Sequence[ast.expr]) -> Translated:
+        """An entry of a tuple or an array, or a row of an array."""
         if any(isinstance(x, ast.UnaryOp) for x in at):
             raise DialectError("a negative index")
         places, kinds = self._operands(*((x, _UNARY) for x in at))
@@ -521,44 +534,7 @@ class _Body:
         row = self.to.declared(CArray(kind.of, len(rest)))
         return f"MAKE({_name(row)}){{{text}.data + {' * '.join([f'({offset})', *rest])}, {{{', '.join(rest)}}}}}", row
 
-    def _of_Tuple(self, node: ast.Tuple) -> Translated:
-        parts = [self.of(x) for x in node.elts]
-        kind = self.to.tuple_kind([kind for _, kind in parts])
-        if not _is_plain(kind):
-            return f"MAKE({_name(kind)}){{{', '.join(text for text, _ in parts)}}}", kind
-        texts, _ = self._operands(*((x, _CHOICE) for x in node.elts), real=True)
-        return f"MAKE({_name(kind)}){{{', '.join(texts)}}}", kind
-
-    def _of_BinOp(self, node: ast.BinOp) -> Translated:
-        sign, binds = self._operator(node.op)
-        (left, right), kinds = self._operands((node.left, binds), (node.right, binds + 1), real=sign == "/")
-        return f"{left} {sign} {right}", "real" if sign == "/" else _joined(_joined(*kinds), "integer")
-
-    def _of_UnaryOp(self, node: ast.UnaryOp) -> Translated:
-        (text,), (kind,) = self._operands((node.operand, _UNARY))
-        if isinstance(node.op, ast.Not):
-            return f"!{text}", "bool"
-        if not isinstance(node.op, ast.USub):
-            raise DialectError(f"the operator {type(node.op).__name__}")
-        return f"-({text})" if text.startswith("-") else f"-{text}", kind
-
-    def _of_Compare(self, node: ast.Compare) -> Translated:
-        if len(node.ops) > 1 or type(node.ops[0]) not in _COMPARED:
-            raise DialectError("a comparison of other kinds")
-        (left, right), _ = self._operands((node.left, 3), (node.comparators[0], 3))
-        return f"{left} {_COMPARED[type(node.ops[0])]} {right}", "bool"
-
-    def _of_BoolOp(self, node: ast.BoolOp) -> Translated:
-        if any(self.of(v)[1] != "bool" for v in node.values):
-            raise DialectError("a choice of values by 'and' or 'or'")
-        sign = " && " if isinstance(node.op, ast.And) else " || "
-        return sign.join(self.grouped(v, _COMPARISON) for v in node.values), "bool"
-
-    def _of_IfExp(self, node: ast.IfExp) -> Translated:
-        (body, orelse), kinds = self._operands((node.body, _LOGICAL), (node.orelse, _CHOICE))
-        return f"{self.grouped(node.test, _LOGICAL)} ? {body} : {orelse}", _joined(*kinds)
-
-    def _of_Call(self, node: ast.Call) -> Translated:
+    def _call(self, node: ast.Call) -> Translated:
         found = self.meaning(node.func)
         if found is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise DialectError("a call of something unknown, or with keywords or stars")

@@ -92,7 +92,7 @@ def of_finite(model: Model, function: Callable[[Array, Array], Array], **state: 
     arrays, _ = model.arrays(state)
     with np.errstate(over="ignore", invalid="ignore"):
         try:
-            result = function(*arrays)
+            result = function(*map(np.ascontiguousarray, arrays))
         except ShapeError:  # a pose between the results has overflowed
             result = np.full(1, np.nan)
     if not np.isfinite(result).all():

@@ -204,14 +204,13 @@ def check_bits(seed):
         tree.close(tree.links[-1], to=tree.links[1], joint=spherical(), name="loop")
     of_model, q = kernels.Kernels(tree.model), tree.integrate(tree.neutral(), rng.normal(size=(3, tree.nv)))
     state = {"q": q} | {name: rng.normal(size=(3, tree.nv)) for name in ARGUMENTS[1:]}
-    rows = (of_model._couplings if tree.model.coupled else tree.model.table[:-1]).shape[0]
-    state |= {"wrenches": rng.normal(size=(3, rows, 6)), "slip": rng.normal(size=(3, 1, 18))}
+    state |= {"slip": rng.normal(size=(3, 1, 18))}
     parts = law._parts(tree.model, tree.links[int(rng.integers(1, len(tree.links)))])
     for entry in (*CATALOGUE.values(), *INTERNAL.values()):
         if not {*entry.arguments} <= {*state}:  # the step of one link: see test_recursions
             continue
         name = of_model._kind + (of_model._instead.get(entry.name) or entry.name)
-        context = of_model.context_of(entry, *((tree.links[-1], 1) if entry.places in ("one", "subtree") else ()))
+        context = of_model.found(entry, *((tree.links[-1], "body") if entry.places in ("one", "subtree") else ()))
         if "slip" in entry.arguments:
             context = of_model.with_places(parts)
         shapes = tree.model.shapes(entry, tree.links[-1])

@@ -399,3 +399,11 @@ def test_what_is_no_link_frame_or_tolerance_is_refused():
             system.jacobian(matrix)
         with pytest.raises(sd.ShapeError, match="an inertia is a matrix"):
             system.inertia(matrix)
+
+
+def test_configurations_are_contiguous_in_memory():
+    """Which other libraries may rely on, also where a single configuration is moved at many rates."""
+    tree = sd.robots.ur5()
+    q = tree.integrate(tree.neutral(), np.ones((3, tree.nv)))
+    assert q.flags.carray and tree.difference(tree.neutral(), q).flags.carray
+    assert tree.position_rate(tree.neutral(), np.ones((3, tree.nv))).flags.carray

@@ -72,6 +72,16 @@ def closed_loops(page):
     return figure
 
 
+def control(page):
+    """Errors of the joints while a load is learned."""
+    figure, axes = panels(1)
+    run = page["run"]
+    axes.plot(run.t, run.q - page["tracked"], label=run.positions)
+    axes.set(xlabel="time, s", ylabel="error, rad")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")
+    return figure
+
+
 def derivatives(page):
     """Error of difference quotients over their step."""
     figure, axes = panels(1)
@@ -131,6 +141,7 @@ def of_run(*panels):
 FIGURES = {
     "changes": changes,
     "closed_loops": closed_loops,
+    "control": control,
     "configurations": of_run("positions", "torques"),
     "derivatives": derivatives,
     "handover": of_run("positions", "torques"),

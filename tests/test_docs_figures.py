@@ -137,3 +137,27 @@ def test_the_counts_for_six_joints_are_a_row_of_the_counts_for_all():
     assert short.pop("tree.coriolis_matrix")["folded"] == matrices["`tree C`"]
     for name, row in short.items():
         assert (row["folded"], row["written"]) == (folded[f"`{name}`"], written[f"`{name}`"]), name
+
+
+def test_the_readme_has_the_figures_of_the_benchmarks():
+    numbers = table("README.md", "## In numbers")
+    calls = table("benchmarks/README.md", "## Single calls from Python")
+    attaching = table("benchmarks/README.md", "## Attaching")
+    names = "inverse dynamics", "M", "C", "forward dynamics"
+    row = "a call from Python, UR5: inverse dynamics, M, C, forward dynamics"
+    for column, label in {"UR5 (6)": row, "Talos, fixed base (32)": "the same for Talos, 32 joints"}.items():
+        ratios = [float(calls[name][column]) for name in names]
+        assert numbers[label]["beside"].startswith(f"{min(ratios):.2f} to {max(ratios):.2f} of ")
+    for number in numbers[row]["screwdyn"].removesuffix(" µs").split(", "):
+        assert re.search(rf"Default calls on the UR5 take [^:]*\b{number}\b", text_of("benchmarks/README.md"))
+    payload = numbers["to attach a payload and compute M, C and g: UR5, Talos"]
+    times, ratios = ([attaching[line][robot] for robot in ("UR5", "Talos")] for line in ("screwdyn", "ratio"))
+    assert payload["screwdyn"] == f"{float(times[0].removesuffix(' µs')):.0f}, {times[1]} µs"
+    assert payload["beside"].startswith(f"{float(ratios[0]):.1f}, {ratios[1]} of ")
+    assert numbers["ten seconds of a UR5 with a controller at 1 kHz"]["beside"].startswith(
+        f"{float(table('benchmarks/README.md', '## Simulations')['controller at 1 kHz']['UR5 (6)']):.1f} of "
+    )
+    imported = table("benchmarks/README.md", "## Start-up")["`import screwdyn`, which loads the kernels"]
+    assert numbers["`import screwdyn`; a process from its start to its first M"]["screwdyn"].startswith(
+        imported["measured"]
+    )

@@ -245,17 +245,15 @@ def exerted_wrench(tree: Robot, link: str, by: str, q: Array, qd: Array, qdd: Ar
         return Ad(inverse(tree.forward_kinematics(name, q))).swapaxes(-1, -2)
 
     closure, found = Closure(tree, tree.model), np.zeros((len(q), 6, 1))
+    child, sign = (link, 1) if tree.parent(link) == by else (by, -1)
+    beyond = tree.subtree(child) if tree.parent(child) in (link, by) else ()
+    if beyond:
+        found += sign * (to_base(child) @ subtree_wrench(tree, child, q, qd, qdd)[..., None])
     by_loops = np.zeros((len(q), 6, sum(N.shape[1] for N in closure.wrenches)))
     for loop, N, own in closure.own():
-        sign = ((loop.link, loop.to) == (link, by)) - ((loop.link, loop.to) == (by, link))
-        by_loops[..., own] += sign * (to_base(loop.link) @ N)
-    for child, parent, sign in ((link, by, 1), (by, link, -1)):
-        if tree.parent(child) == parent:
-            beyond = tree.subtree(child)
-            found += sign * (to_base(child) @ subtree_wrench(tree, child, q, qd, qdd)[..., None])
-            for loop, N, own in closure.own():
-                crossing = (loop.link in beyond) - (loop.to in beyond)
-                by_loops[..., own] -= sign * crossing * (to_base(loop.link) @ N)
+        between = ((loop.link, loop.to) == (link, by)) - ((loop.link, loop.to) == (by, link))
+        crossing = sign * ((loop.link in beyond) - (loop.to in beyond))
+        by_loops[..., own] = (between - crossing) * (to_base(loop.link) @ N)
     for k, A in enumerate(by_loops):
         if A.any():
             given, nothing = _multipliers(closure, q[k], qd[k], tau[k])

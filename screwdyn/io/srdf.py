@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
 
-from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
-from screwdyn.io.document import listed
-from screwdyn.io.urdf import Xacro, read_robot
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.io.urdf import Xacro, accepted, read_robot
 from screwdyn.io.xml_text import Element
 from screwdyn.mechanism.joint import checked_positions
 from screwdyn.mechanism.topology import Topology
@@ -26,12 +24,7 @@ def read_srdf(
     def make(root: Element, _: object) -> _States:
         return _States(root, topology, prefix)
 
-    title, problems, found = read_robot(path_or_text, (), xacro, make, "SRDF")
-    if found is None or (strict and problems):
-        raise URDFError(listed(title, problems), problems)
-    if problems:
-        warnings.warn(listed(title, problems), ScrewdynWarning, stacklevel=3)  # of reference_poses' caller
-    return found.positions
+    return accepted(*read_robot(path_or_text, (), xacro, make, "SRDF"), strict=strict).positions
 
 
 class _States:
@@ -43,6 +36,7 @@ class _States:
         floating = (at.name for at in topology.attached if at.parent == topology.base and at.joint.chart is not None)
         self.floating = next(floating, None)
         self.positions: dict[str, Positions] = {}
+        self.missing = False
         for state in root.named("group_state"):
             name = state.attribute("name")
             found = [x for x in map(self.of, state.named("joint")) if x is not None]
@@ -52,9 +46,8 @@ class _States:
             for label, x in ((label, x) for own in found for label, x in own.items()):
                 if positions.setdefault(label, x) != x:
                     state.wrong(f"{label!r} is {x:g} and {positions[label]:g}", "keep one, or rename the state")
-        if not self.positions and any(root.named("group_state")):
-            hint = "give the prefix= with which the robot was attached" if not prefix else ""
-            root.wrong("the tree has no joint of any group state", hint)
+        if not self.positions and self.missing:
+            root.wrong("the tree has no joint of any group state", "give the prefix= with which the robot was attached")
 
     def of(self, element: Element) -> Positions | None:
         """The positions of one joint, none of one without coordinates of its own; None if there is no such joint."""
@@ -67,6 +60,7 @@ class _States:
                 return {}
             name = self.floating
         if name not in carried:
+            self.missing = True
             return element.doubtful(f"the tree has no joint {name!r}", element.near(name, carried))
         joint = self.topology.carrying(name).joint
         labels = joint.position_names(name)

@@ -85,12 +85,16 @@ def read_urdf(
     """Read a URDF robot; parameters, errors and warnings are those of :meth:`KinematicTree.from_urdf`."""
     if not isinstance(floating_base, bool):
         raise ScrewdynError(f"floating_base must be True or False; got {floating_base!r}")
-    title, problems, model = _read(path_or_text, package_dirs, xacro)
+    return accepted(*_read(path_or_text, package_dirs, xacro), strict=strict).topology(floating_base)
+
+
+def accepted(title: str, problems: list[Problem], model: T | None, *, strict: bool) -> T:
+    """What was read, with a warning of problems; URDFError if there was an error, or if ``strict`` for any problem."""
     if model is None or (strict and problems):
         raise URDFError(listed(title, problems), problems)
     if problems:
-        warnings.warn(listed(title, problems), ScrewdynWarning, stacklevel=3)  # of from_urdf's caller
-    return model.topology(floating_base)
+        warnings.warn(listed(title, problems), ScrewdynWarning, stacklevel=4)  # of the caller of the method of a tree
+    return model
 
 
 def check_urdf(

@@ -127,5 +127,5 @@ def test_files_and_xacro(tree, tmp_path):
         tree.reference_poses(file, xacro=False)
     with pytest.raises(sd.URDFError, match=r"cannot read the file 'nowhere\.srdf'.* path of a SRDF file"):
         tree.reference_poses("nowhere.srdf")
-    assert tree.reference_poses(srdf()) == {}
+    assert tree.reference_poses(srdf()) == tree.reference_poses(srdf(state("empty"))) == {}
     assert np.all(tree.reference_poses(srdf(state("zero", elbow=0)))["zero"].q == tree.neutral())

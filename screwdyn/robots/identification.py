@@ -343,8 +343,8 @@ def identify(
     friction : bool
         Whether viscous friction, dry friction and an offset of every freedom are unknown too.
     noise : float or (nv,) array, optional
-        Standard deviation of the torques, N m or N. By default estimated for each freedom, from the residual of
-        unweighted least squares.
+        Standard deviation of the torques, N m or N. By default estimated for each freedom from the residual, by
+        restricted maximum likelihood.
 
     Returns
     -------
@@ -568,23 +568,17 @@ _ROUNDING = 1e-13
 _NONE = 1e-6
 # Least standard deviation of the noise of a freedom, relative to the largest, and to the largest torque.
 _QUIET, _EXACT = 1e-6, 1e-15
+# Relative change of the estimated noise at which it has settled, and the most fits for it.
+_SETTLED, _REWEIGHTINGS = 1e-2, 30
 
 
 def fit(A: Array, b: Array, noise: Array | None, start: Array, *named: tuple[str, ...]) -> ParameterEstimate:
-    """The minimum of Σ (A x − b)² / σ² for A (N, nv, p) and b (N, nv); σ by default from an unweighted one.
+    """The minimum of Σ (A x − b)² / σ² for A (N, nv, p) and b (N, nv); σ by default of restricted maximum likelihood.
 
     In directions that the data do not determine, x is the start. ``named`` are names and units of x, and the freedoms.
     """
-    if noise is None:
-        x, rank = _solve(A, b, np.ones(A.shape[1]), start)[:2]
-        if b.size <= rank:
-            raise ScrewdynError(
-                f"{b.size} measured torques cannot determine {rank} unknowns and the noise; give more samples, or the "
-                f"noise of the torques"
-            )
-        noise = np.sqrt(np.mean((b - A @ x) ** 2, axis=0) * b.size / (b.size - rank))
-        noise = np.maximum(noise, max(_QUIET * noise.max(), _EXACT * np.abs(b).max(), np.finfo(float).tiny ** 0.25))
-    x, rank, size, s, Vt = _solve(A, b, noise, start)
+    noise = _estimated_noise(A, b, start) if noise is None else noise
+    x, rank, size, s, Vt, _ = _solve(A, b, noise, start)
     root = Vt[:rank].T / s[:rank] / size[:, None]
     covariance = root @ root.T
     weighted = (A / noise[:, None]).reshape(-1, A.shape[2])
@@ -602,8 +596,26 @@ def fit(A: Array, b: Array, noise: Array | None, start: Array, *named: tuple[str
     return ParameterEstimate(names, units, x, covariance, noise, b - A @ x, condition, open_, coordinates)
 
 
-def _solve(A: Array, b: Array, noise: Array, start: Array) -> tuple[Array, int, Array, Array, Array]:
-    """The solution next to start, the rank, the lengths of the columns, and the singular values and vectors."""
+def _estimated_noise(A: Array, b: Array, start: Array) -> Array:
+    """σ of each freedom: the residual's square over its samples less its share of the unknowns, by reweighting."""
+    noise, least = np.ones(A.shape[1]), max(_EXACT * np.abs(b).max(initial=0.0), np.finfo(float).tiny ** 0.25)
+    for _ in range(_REWEIGHTINGS):
+        x, rank, *_, shares = _solve(A, b, noise, start)
+        if b.size <= rank:
+            raise ScrewdynError(
+                f"{b.size} measured torques cannot determine {rank} unknowns and the noise; give more samples, or the "
+                f"noise of the torques"
+            )
+        last, free = noise, np.maximum(len(b) - shares, 1e-9 * len(b))
+        noise = np.sqrt(np.sum((b - A @ x) ** 2, axis=0) / free)
+        noise = np.maximum(noise, max(_QUIET * noise.max(), least))
+        if np.allclose(noise, last, rtol=_SETTLED, atol=0.0) or len(b) <= rank:
+            break  # or the unknowns could explain all samples of a freedom, so that its weight would grow for ever
+    return noise
+
+
+def _solve(A: Array, b: Array, noise: Array, start: Array) -> tuple[Array, int, Array, Array, Array, Array]:
+    """The solution next to start, the rank, lengths of columns, singular values and vectors, unknowns by freedom."""
     from scipy.linalg import svd
 
     rest = ((b - A @ start) / noise).ravel()
@@ -611,7 +623,8 @@ def _solve(A: Array, b: Array, noise: Array, start: Array) -> tuple[Array, int, 
     size = _lengths(weighted)
     U, s, Vt = svd(weighted / size, full_matrices=False)
     rank = int(np.sum(s > _RANK * s.max(initial=0.0)))
-    return start + Vt[:rank].T @ (U[:, :rank].T @ rest / s[:rank]) / size, rank, size, s, Vt
+    shares = np.sum((U[:, :rank] ** 2).reshape(len(b), -1, rank), axis=(0, 2))
+    return start + Vt[:rank].T @ (U[:, :rank].T @ rest / s[:rank]) / size, rank, size, s, Vt, shares
 
 
 def _lengths(A: Array) -> Array:

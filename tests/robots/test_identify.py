@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
 import screwdyn as sd
-from screwdyn.robots.identification import INERTIAL
+from screwdyn.robots.identification import INERTIAL, fit
 
 G = 9.81
 LOAD = sd.Inertia.box(3.0, (0.2, 0.3, 0.4), com=(0.05, 0.1, 0.2))
@@ -97,6 +97,21 @@ def test_the_noise_of_each_joint_is_estimated(arm):
     assert_allclose(found.standard_errors, given.standard_errors, rtol=0.2)
     error = found.parameters - LOAD.parameters
     assert error @ np.linalg.solve(found.covariance, error) < chi2.isf(1e-6, 10)
+
+
+@pytest.mark.parametrize("sigma", [np.full(6, 0.3), SIGMA, np.array([3, 1, 0.3, 0.1, 0.03, 0.01])])
+def test_errors_are_as_large_as_the_covariance_states_with_the_noise_estimated(arm, sigma):
+    rng, runs = np.random.default_rng(7), 150
+    Y = arm.derivatives.regressor(*motion(), "load")
+    squares, ratios = [], []
+    for _ in range(runs):
+        tau = Y @ LOAD.parameters + rng.normal(0, sigma, Y.shape[:2])
+        found = fit(Y, tau, None, np.zeros(10), INERTIAL, INERTIAL, arm.coordinates)
+        error = found.values - LOAD.parameters
+        squares.append(error @ np.linalg.solve(found.covariance, error))
+        ratios.append((found.noise / sigma) ** 2)
+    assert abs(np.mean(squares) - 10) < 3 * np.std(squares) / np.sqrt(runs)
+    assert_allclose(np.mean(ratios, axis=0), 1, atol=4 * np.sqrt(2 / 50 / runs))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, ShapeError, URDFError
 from screwdyn.core.types import Array
 from screwdyn.io.document import Source, inertia_of, listed, read_source, shown, some, unused
-from screwdyn.io.xml_text import Element, Problem, Unexpanded, Writer, nested, opening, parse, tag
+from screwdyn.io.xml_text import Element, Problem, Severity, Unexpanded, Writer, nested, opening, parse, tag
 from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic
@@ -220,6 +220,18 @@ def _axis(joint: Element) -> tuple[float, ...] | None:
     return tuple(x / largest for x in axis)
 
 
+def _magnitude(element: Element | None, name: str, default: float, hint: str) -> float | None:
+    """A number >= 0; the default if it is not given or negative, and None, both with a problem, if it is no number."""
+    if element is None:
+        return default
+    severity: Severity | None = "warning" if element.tag == "limit" else None
+    value = element.number(name, default, severity)
+    if value is None or value >= 0:
+        return value
+    element.wrong(f"the {name} is negative ({value:g})", hint, severity)
+    return default
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Edge:
     """A joint of a file; its type is that of URDF, and `home` is the child's frame in the parent's."""
@@ -332,8 +344,9 @@ class _Reader:
             return None
         axis = () if kind == "floating" else _axis(element)
         dynamics, limit = element.only("dynamics"), element.only("limit")
-        friction = {what: self.friction(dynamics, what) for what in ("damping", "friction")}
-        options: dict[str, Any] = {what: self.magnitude(limit, what) for what in ("effort", "velocity")}
+        friction = {what: _magnitude(dynamics, what, 0.0, "give a value >= 0") for what in ("damping", "friction")}
+        bounds = {what: _magnitude(limit, what, inf, "it is read as unlimited") for what in ("effort", "velocity")}
+        options: dict[str, Any] = {what: None if x is None or x >= _MOST else x for what, x in bounds.items()}
         if kind in ("revolute", "prismatic"):
             options["limits"] = self.limits(element, limit)
         mimic = self.mimic(element)
@@ -343,13 +356,6 @@ class _Reader:
         make: Any = {"continuous": joints.revolute, "floating": joints.free}.get(kind) or getattr(joints, kind)
         joint = make(**options) if kind == "floating" else make(axis, **options)
         return _Edge(element, kind, parent, child, joint, home, mimic)
-
-    def friction(self, dynamics: Element | None, name: str) -> float | None:
-        value = 0.0 if dynamics is None else dynamics.number(name, default=0.0)
-        if dynamics is None or value is None or value >= 0:
-            return value
-        dynamics.wrong(f"the {name} is negative ({value:g})", "give a value >= 0")
-        return 0.0
 
     def limits(self, joint: Element, element: Element | None) -> tuple[float, float] | None:
         if element is None:
@@ -364,15 +370,6 @@ class _Reader:
             return element.doubtful(message, "the joint is read as unlimited")
         low, high = (x if abs(x) < _MOST else np.copysign(np.inf, x) for x in (lower, upper))
         return None if (low, high) == (-np.inf, np.inf) else (low, high)
-
-    def magnitude(self, limit: Element | None, name: str) -> float | None:
-        """The limit of effort or velocity; ``None`` if it is not given or not valid."""
-        if limit is None:
-            return None
-        value = limit.number(name, default=np.inf, severity="warning")
-        if value is not None and value < 0:
-            return limit.doubtful(f"the {name} is negative ({value:g})", "it is read as unlimited")
-        return None if value is None or value >= _MOST else value
 
     def mimic(self, joint: Element) -> Mimic | None:
         """The joint that a joint follows, with URDF's multiplier and offset."""

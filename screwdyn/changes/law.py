@@ -64,7 +64,7 @@ def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> tuple[di
         if not energies[2]:
             break
     if tree.topology.loops:
-        change = change - taken(tree, q, qd + change)[0]
+        change = change - closing(tree, q, qd + change)[0]
         _, wrench, energies = momentum(q, change, of_root)
     _, _, before = momentum(q, -qd, of_root)  # of what slips, at − V − s
     state = State.of(tree, q, qd + change)
@@ -89,22 +89,18 @@ def stopped(tree: Robot, q: Array, qd: Array, own: Sequence[int]) -> Array:
     return gone + change
 
 
-def taken(tree: Robot, q: Array, qd: Array) -> tuple[Array, Array]:
-    """The rates that closed loops take, and the impulses Λ of their constraints; LoopError if a loop is open."""
-    closure = Closure(tree, tree.model)
-    closure.check(q)
-    return closing(closure, q, qd)[:2]
-
-
-def closing(closure: Closure, q: Array, qd: Array) -> tuple[Array, Array, float]:
-    """The rates that closed loops take, the impulses Λ of their constraints, and the kinetic energy that is lost, J.
+def closing(tree: Robot, q: Array, qd: Array, closure: Closure | None = None) -> tuple[Array, Array]:
+    """The rates that closed loops take, and the impulses Λ of their constraints.
 
     Of all rates that the loops allow, the others are nearest in the metric of M; of all impulses that rigid bodies
     allow, Λ are those of least ΛᵀΛ (docs/mathematics.md §12). LoopError if the loops would open all the same, because
-    constraints on links of very different inertias cannot be told apart.
+    constraints on links of very different inertias cannot be told apart; without a given closure also if one is open.
     """
+    if closure is None:
+        closure = Closure(tree, tree.model)
+        closure.check(q)
     opening = closure.opening(q, qd)
-    taken, impulses = closure.of._closing(q, opening)
+    taken, impulses = tree._closing(q, opening)
     left = float(np.abs(closure.opening(q, qd - taken)).max(initial=0.0))
     if left > max(TOLERANCE, _LEFT_OPEN * float(np.abs(opening).max(initial=0.0))):
         raise LoopError(
@@ -112,7 +108,7 @@ def closing(closure: Closure, q: Array, qd: Array) -> tuple[Array, Array, float]
             f"{left:.3g} rad/s or m/s: their links have inertias too different for the constraints to be told apart; "
             f"give the lightest ones more, or the heaviest ones less"
         )
-    return taken, -impulses, float(closure.of.kinetic_energy(q, taken))
+    return taken, -impulses
 
 
 def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None = None, apart: bool = False) -> float:
@@ -124,7 +120,8 @@ def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None
     at = tree.topology.attachments[link]
     joint, energy = at.unlocked.joint, 0.0
     if joint.armature and not apart:
-        rates = tree.model.row_rates(qd)[[tree.model.index[name] for name in at.joint.row_names(at.name)]]
+        rows, model = [tree.model.index[name] for name in at.joint.row_names(at.name)], tree.model
+        rates = (model.ratios * qd[model.columns])[rows]
         energy = float(at.joint.armature * rates @ rates)
     if joint.rotor is None:
         return 0.5 * energy

@@ -61,7 +61,7 @@ class Lock(Scheduled[LockEvent]):
         stays[own] = False
         impulses = np.zeros(joint.nv)
         if before.loops:
-            taken, multipliers = law.taken(tree, q, (state.qd + change)[stays])
+            taken, multipliers = law.closing(tree, q, (state.qd + change)[stays])
             change[stays] -= taken
             impulses = before.constraint_jacobian(state.q)[:, own].T @ multipliers
         return LockEvent(

@@ -69,7 +69,7 @@ class Close(Scheduled[LoopEvent]):
         if self.at is not None or len(tree.loops) > 1:  # a single loop at the present pose is closed
             closure.check(q, "move the links together before they are connected, or leave out at=")
             q = closure.closed(q)
-        taken, impulses, lost = law.closing(closure, q, state.qd)
+        taken, impulses = law.closing(tree, q, state.qd, closure)
         # The rates are those before, in a configuration without the gap that counts as rounding.
         moved = float(tree.kinetic_energy(q, state.qd) - tree.kinetic_energy(state.q, state.qd))
         own = {loop.name: N @ impulses[rows] for loop, N, rows in closure.own()}
@@ -78,7 +78,7 @@ class Close(Scheduled[LoopEvent]):
             link=self.link,
             loop=handle.name,
             handle=handle,
-            energy_lost=lost,
+            energy_lost=float(tree.kinetic_energy(q, taken)),
             kinetic_energy_brought=moved,
             impulse=own[handle.name],
             impulses=own,

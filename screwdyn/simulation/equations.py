@@ -332,7 +332,7 @@ class Holding:
         if self.held.size:
             at, total = self.held, force + self.force
             a = self.tree.forward_dynamics(q, qd, total)[at]
-            M, load = self._inertia(q, qd, total)
+            M, load = self.tree.mass_matrix(q), total - self.tree.bias_force(q, qd)
             low, high = self._bounds(self.friction + 0.5 * self._edge(M, load), touching)
             side = _at_bounds(M, at, a, low[at], high[at])
             direction = self.direction.copy()
@@ -366,10 +366,6 @@ class Holding:
         edge[at] += np.abs(load[at]) + np.diagonal(M)[at]
         return EDGE * edge
 
-    def _inertia(self, q: Array, qd: Array, force: Array) -> tuple[Array, Array]:
-        """M, and the load on it: force − C q̇ − g."""
-        return self.tree.mass_matrix(q), force - self.tree.bias_force(q, qd)
-
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
         """q̈, (nv,): M_ff q̈_f = (force − C q̇ − g)_f for the freedoms f that are not held."""
         return self.tree.impulse_response(q, force - self.tree.bias_force(q, qd), self.held)
@@ -378,7 +374,7 @@ class Holding:
         """Numbers that rise through zero when freedoms begin to move or come to rest, or reach open stops."""
         begins = np.zeros(0)
         if self.held.size:
-            M, load = self._inertia(q, qd, force)
+            M, load = self.tree.mass_matrix(q), force - self.tree.bias_force(q, qd)
             low, high = self._bounds(self.friction + self._edge(M, load), self.closed)
             reaction = M @ self.tree.impulse_response(q, load, self.held) - load
             begins = np.maximum(reaction - high, low - reaction)[self.held]

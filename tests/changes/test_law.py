@@ -71,7 +71,7 @@ def test_what_slips_and_what_does_not(seed, coupled):
     np.add.at(armatures, model.columns, model.ratios**2 * model.table[:-1, ARMATURE])
     expected, on_root, of_all = armatures * rates, np.zeros(6), armatures @ rates**2
     own, inside = 0.0, tree.subtree(root)
-    rows = model.row_rates(rates) ** 2 * model.table[:-1, ARMATURE]
+    rows = (model.ratios * rates[model.columns]) ** 2 * model.table[:-1, ARMATURE]
     for name in tree.links[1:]:
         if tree.link(name).inertia is None:
             continue

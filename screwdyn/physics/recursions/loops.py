@@ -63,38 +63,53 @@ def constraint_jacobian_dot(
 
 def cholesky(M: Table) -> int:
     """M = L Lᵀ in place, L in the lower half; 0, or 1 + the first row whose pivot is rounding."""
-    n = M.shape[0]
-    for j in range(n):
-        pivot = M[j, j]
-        diagonal = pivot
-        for k in range(j):
-            pivot = pivot - M[j, k] * M[j, k]
-        if not exceeds(pivot, NO_PIVOT * diagonal):
-            return j + 1
-        M[j, j] = sqrt(pivot)
-        for i in range(j + 1, n):
-            x = M[i, j]
-            for k in range(j):
-                x = x - M[i, k] * M[j, k]
-            M[i, j] = x / M[j, j]
+    for i in range(M.shape[0]):
+        solve_lower(M, i, M[i])
+        pivot = M[i, i]
+        for k in range(i):
+            pivot = pivot - M[i, k] * M[i, k]
+        if not exceeds(pivot, NO_PIVOT * M[i, i]):
+            return i + 1
+        M[i, i] = sqrt(pivot)
     return 0
 
 
-def solve_lower(L: Table, x: Table) -> None:
-    """L⁻¹ x in place."""
-    for i in range(L.shape[0]):
+def solve_lower(L: Table, n: int, x: Table) -> None:
+    """L⁻¹ x in place, of the first n rows."""
+    for i in range(n):
         a = x[i]
         for k in range(i):
             a = a - L[i, k] * x[k]
         x[i] = a / L[i, i]
 
 
-def inner(A: Table, i: int, B: Table, k: int) -> float:
-    """Product of a row of A with a row of B."""
-    x = 0.0
+def solve_transposed(L: Table, n: int, x: Table) -> None:
+    """L⁻ᵀ x in place, of the first n rows."""
+    for i in range(n - 1, -1, -1):
+        a = x[i]
+        for k in range(i + 1, n):
+            a = a - L[k, i] * x[k]
+        x[i] = a / L[i, i]
+
+
+def inner(x: Table, y: Table) -> float:
+    """xᵀ y."""
+    a = 0.0
+    for i in range(x.shape[0]):
+        a = a + x[i] * y[i]
+    return a
+
+
+def subtract(x: Table, a: float, y: Table) -> None:
+    """x − a y, in place of x."""
+    for i in range(x.shape[0]):
+        x[i] = x[i] - a * y[i]
+
+
+def swap(A: Table, i: int, k: int) -> None:
+    """Exchange two rows."""
     for c in range(A.shape[1]):
-        x = x + A[i, c] * B[k, c]
-    return x
+        A[i, c], A[k, c] = A[k, c], A[i, c]
 
 
 def orthonormal_rows(A: Table, R: Table, order: Table) -> int:
@@ -106,46 +121,31 @@ def orthonormal_rows(A: Table, R: Table, order: Table) -> int:
     longest = 0.0
     for l in range(m):
         order[l, 0] = l
-        order[l, 1] = sqrt(inner(A, l, A, l))
+        order[l, 1] = sqrt(inner(A[l], A[l]))
         longest = max(longest, order[l, 1])
     for k in range(m):
         best, share = k, -1.0
         for l in range(k, m):
             if order[l, 1] > NO_ROW * longest:
-                remainder = sqrt(inner(A, l, A, l)) / order[l, 1]
+                remainder = sqrt(inner(A[l], A[l])) / order[l, 1]
                 if remainder > share:
                     best, share = l, remainder
         if share < REDUNDANT:
             return k
-        for c in range(A.shape[1]):
-            A[k, c], A[best, c] = A[best, c], A[k, c]
-        for c in range(m):
-            R[k, c], R[best, c] = R[best, c], R[k, c]
-        for c in range(2):
-            order[k, c], order[best, c] = order[best, c], order[k, c]
+        swap(A, k, best)
+        swap(R, k, best)
+        swap(order, k, best)
         for j in range(k):  # once more, which removes what rounding has left
-            x = inner(A, k, A, j)
+            x = inner(A[k], A[j])
             R[k, j] = R[k, j] + x
-            for c in range(A.shape[1]):
-                A[k, c] = A[k, c] - x * A[j, c]
-        R[k, k] = sqrt(inner(A, k, A, k))
+            subtract(A[k], x, A[j])
+        R[k, k] = sqrt(inner(A[k], A[k]))
         for c in range(A.shape[1]):
             A[k, c] = A[k, c] / R[k, k]
         for l in range(k + 1, m):
-            x = inner(A, l, A, k)
-            R[l, k] = x
-            for c in range(A.shape[1]):
-                A[l, c] = A[l, c] - x * A[k, c]
+            R[l, k] = inner(A[l], A[k])
+            subtract(A[l], R[l, k], A[k])
     return m
-
-
-def solve_transposed(L: Table, n: int, x: Table) -> None:
-    """L⁻ᵀ x in place, of the first n rows."""
-    for i in range(n - 1, -1, -1):
-        a = x[i]
-        for k in range(i + 1, n):
-            a = a - L[k, i] * x[k]
-        x[i] = a / L[i, i]
 
 
 def constrained(M: Table, J: Table, given: Table, R: Table, order: Table, x: Table) -> int:
@@ -158,12 +158,12 @@ def constrained(M: Table, J: Table, given: Table, R: Table, order: Table, x: Tab
     if status != 0:
         return -status
     n, m = M.shape[0], J.shape[0]
-    solve_lower(M, x)
+    solve_lower(M, n, x)
     for l in range(m):
-        if inner(J, l, J, l) < KEPT_ANYWAY * KEPT_ANYWAY:
+        if inner(J[l], J[l]) < KEPT_ANYWAY * KEPT_ANYWAY:
             for i in range(n):
                 J[l, i] = 0.0
-        solve_lower(M, J[l])
+        solve_lower(M, n, J[l])
         for k in range(m):
             R[l, k] = 0.0
     rank = orthonormal_rows(J, R, order)
@@ -176,8 +176,7 @@ def constrained(M: Table, J: Table, given: Table, R: Table, order: Table, x: Tab
         c = order[k, 1]
         for i in range(n):
             c = c - J[k, i] * x[i]
-        for i in range(n):
-            x[i] = x[i] + c * J[k, i]
+        subtract(x, -c, J[k])
     solve_transposed(M, n, x)
     return rank
 
@@ -245,14 +244,8 @@ def least_rates(
         R[l, l] = -1.0
         for _again in range(2):  # which removes what rounding has left
             for k in range(rank, l):
-                x = inner(R, l, R, k) / inner(R, k, R, k)
-                for j in range(m):
-                    R[l, j] = R[l, j] - x * R[k, j]
-        x = 0.0
-        for j in range(m):
-            x = x + R[l, j] * impulses[j] / inner(R, l, R, l)
-        for j in range(m):
-            impulses[j] = impulses[j] - x * R[l, j]
+                subtract(R[l], inner(R[l], R[k]) / inner(R[k], R[k]), R[k])
+        subtract(impulses, inner(R[l], impulses) / inner(R[l], R[l]), R[l])
     for k in range(m):
         order[k, 1] = impulses[k]
     for k in range(m):

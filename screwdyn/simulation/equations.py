@@ -49,24 +49,6 @@ REST = 1e-12
 CONTACT = 1e-12
 
 
-class Layout:
-    """A copy of the tree of a motion, and the parts of y = [q; q̇; …], with nq positions and n positions and rates."""
-
-    def __init__(self, tree: Robot) -> None:
-        self.tree = tree.copy()
-        self.model = self.tree.model
-        self.nq, self.n = self.model.nq, self.model.nq + self.model.nv
-
-    def state(self, q: Array, qd: Array) -> State:
-        """A state for callbacks and results, with copied arrays, because a callback may change them."""
-        return State.of(self.tree, q, qd, own=False)
-
-    def parts(self, y: Array) -> tuple[Array, Array]:
-        """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
-        q = y[..., : self.nq]
-        return self.model.configurations.normalized(q) if self.model.charts else q, y[..., self.nq : self.n]
-
-
 # What acts on the tree: the functions of the user
 
 
@@ -95,12 +77,12 @@ class Controller:
         # Time of the next call, s, up to which torques are held; infinite if the function is called for every trial.
         self.next_call = math.inf if period is None else start
 
-    def enter(self, layout: Layout) -> None:
+    def enter(self, tree: Robot) -> None:
         """Begin with a tree, or continue with the changed one: held torques of new coordinates are zero."""
         held = dict(zip(self.names, self.output.tolist(), strict=True))
-        self.layout, self.names = layout, layout.model.coordinates
+        self.tree, self.names = tree, tree.model.coordinates
         self.output = np.array([held.get(name, 0.0) for name in self.names])
-        efforts = [joint.effort if self.saturate else None for joint in layout.model.joints if joint.mimic is None]
+        efforts = [joint.effort if self.saturate else None for joint in tree.model.joints if joint.mimic is None]
         self.largest = np.array([np.inf if effort is None else effort for effort in efforts])
 
     def sample(self, t: float, q: Array, qd: Array) -> None:
@@ -115,12 +97,12 @@ class Controller:
 
     def _called(self, t: float, q: Array, qd: Array) -> Array:
         self.calls += 1
-        tau = self._checked(t, self.torque(t, self.layout.state(q, qd)))
+        tau = self._checked(t, self.torque(t, State.of(self.tree, q, qd, own=False)))
         return np.clip(tau, -self.largest, self.largest) if self.saturate else tau
 
     def _checked(self, t: float, value: object) -> Array:
         """Torques of all freedoms, (nv,), from what the function returned; JointError for one on a passive joint."""
-        model = self.layout.model
+        model = self.tree.model
         names, passive = self.names, np.array(model.passive, dtype=bool)
         if value is None:
             raise ShapeError(
@@ -128,7 +110,7 @@ class Controller:
                 f"{{coordinate: torque}}"
             )
         if isinstance(value, Mapping):
-            given = by_name(self.layout.tree, "torque", value, names)
+            given = by_name(self.tree, "torque", value, names)
             value = [given.get(name, 0.0) for name in names]
         tau = model.numbers("torque", value)  # type: ignore[arg-type]
         tau = model.over_all(tau) if tau.ndim == 1 else tau
@@ -161,19 +143,19 @@ class Disturbance:
     def __init__(self, wrenches: Wrenches) -> None:
         self.wrenches = wrenches
 
-    def enter(self, layout: Layout) -> None:
+    def enter(self, tree: Robot) -> None:
         """Begin with a tree or continue with the changed tree."""
-        self.layout = layout
+        self.tree = tree
 
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
         """Σ J_iᵀ F_i, (nv,), N m or N; ShapeError or UnknownNameError unless there are six finite numbers a link."""
-        value = self.wrenches(t, self.layout.state(q, qd))
+        value = self.wrenches(t, State.of(self.tree, q, qd, own=False))
         if not isinstance(value, Mapping):
             raise ShapeError(
                 f"wrenches returned {value!r} at t = {t:g} s; return {{link: [n; f]}}, or {{}} for no wrenches"
             )
         try:
-            push = self.layout.tree.wrench_torque(q, value)
+            push = self.tree.wrench_torque(q, value)
         except ScrewdynError as error:
             error.add_note(f"in wrenches= at t = {t:g} s")
             raise
@@ -409,25 +391,26 @@ def _at_bounds(M: Array, at: Rows, a: Array, low: Array, high: Array) -> Array:
 class EquationsOfMotion:
     """ẏ = f(t, y) of one tree, with y = [q; q̇; energies], (nq + nv + 3,), from a start y on.
 
-    M q̈ + C q̇ + g = τ + joint forces + Σ J_iᵀ F_i. The energies are those of ENERGIES. The layout, which results keep,
-    has no functions of the user; ``passable`` are the limits without an inelastic stop.
+    M q̈ + C q̇ + g = τ + joint forces + Σ J_iᵀ F_i. The energies are those of ENERGIES. The tree is a copy, which
+    results keep; ``passable`` are the limits without an inelastic stop.
     """
 
     def __init__(
         self, tree: Robot, controller: Controller | None, disturbance: Disturbance | None, stops: Stops | None, y: Array
     ) -> None:
-        self.layout = layout = Layout(tree)
-        self.tree, self.model, self.nq, self.n = layout.tree, layout.model, layout.nq, layout.n
-        own = self.own = layout.model.joint_forces
+        self.tree = tree.copy()
+        model = self.model = self.tree.model
+        self.nq, self.n, own = model.nq, model.nq + model.nv, model.joint_forces
+        self.own = own
         self.elastic, self.viscous = bool(own.stiffness.any()), bool(own.damping.any())
-        q, qd = layout.parts(y)
+        q, qd = self.parts(y)
         by = stops if isinstance(stops, Mapping) else dict.fromkeys(tree.joints, stops)
         self.passable = Limits.of(tree, lambda joint: by.get(joint) != "inelastic")
         rigid = Limits.of(tree, lambda joint: by.get(joint) == "inelastic")
         self.holding = Holding(self.tree, own.friction, rigid) if own.friction.any() or rigid.keys else None
         if self.holding is not None:
             self.holding.check(q)
-        loops = layout.model.topology.loops
+        loops = model.topology.loops
         self.closure = Closure(self.tree, self.model) if loops else None
         self._ranks = self.closure.ranks(q) if self.closure is not None else {}
         if loops and self.holding is not None:
@@ -440,12 +423,17 @@ class EquationsOfMotion:
         found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := by[joint], SpringStop)]
         self.springs = SpringStops(soft, found, q, qd) if found else None
         self.controller, self.disturbance = controller, disturbance
-        self.none = np.zeros(layout.model.nv)
+        self.none = np.zeros(model.nv)
         # Whether functions of the user are called for trial states.
         self.tried = disturbance is not None or (controller is not None and controller.period is None)
         for function in (controller, disturbance):
             if function is not None:
-                function.enter(layout)
+                function.enter(self.tree)
+
+    def parts(self, y: Array) -> tuple[Array, Array]:
+        """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
+        q = y[..., : self.nq]
+        return self.model.configurations.normalized(q) if self.model.charts else q, y[..., self.nq : self.n]
 
     def potential(self, q: Array) -> Array:
         """Energy of gravity and of springs, (…), J."""
@@ -525,7 +513,7 @@ class EquationsOfMotion:
     def settle(self, t: float, y: Array) -> None:
         """Decide which freedoms are held, and set their rates in y, which are zero but for rounding."""
         if self.holding is not None:
-            q, qd = self.layout.parts(y)
+            q, qd = self.parts(y)
             self.holding.settle(q, qd, self.forces(t, q, qd)[1] - self.holding.force)
             y[self.nq + self.holding.held] = 0.0
 
@@ -533,14 +521,14 @@ class EquationsOfMotion:
         """The nearest y, (…, nq + nv + 3), with closed loops; see :meth:`Closure.project`."""
         if self.closure is None:
             return y
-        q, qd = self.closure.project(*self.layout.parts(y))
+        q, qd = self.closure.project(*self.parts(y))
         return np.concatenate([q, qd, y[..., self.n :]], axis=-1)
 
     def dependent(self, y: Array) -> list[str]:
         """Names of the loops with fewer independent constraints than at the start or nearby, where it is singular."""
         if self.closure is None:
             return []
-        q, rng = self.layout.parts(y)[0], np.random.default_rng(0)
+        q, rng = self.parts(y)[0], np.random.default_rng(0)
         others = [self._ranks]
         for _ in range(ASIDE):
             aside = self.model.configurations.integrate(q, rng.uniform(-FAR, FAR, self.model.nv))
@@ -550,7 +538,7 @@ class EquationsOfMotion:
 
     def levels(self, t: float, y: Array) -> Array:
         """Numbers that rise through zero when dry friction or a stop changes; see :meth:`change`."""
-        q, qd = self.layout.parts(y)
+        q, qd = self.parts(y)
         levels = [] if self.springs is None else [self.springs.levels(q)]
         if self.holding is not None:
             levels.append(self.holding.levels(q, qd, self.forces(t, q, qd)[1]))
@@ -558,7 +546,7 @@ class EquationsOfMotion:
 
     def struck(self, y: Array) -> bool:
         """Whether a freedom at its limit runs against an inelastic stop."""
-        return self.holding is not None and bool(self.holding.strikes(*self.layout.parts(y)))
+        return self.holding is not None and bool(self.holding.strikes(*self.parts(y)))
 
     def change(self, k: int, y: Array) -> None:
         """Set what changes when the level k rises; :meth:`settle` then decides what is held."""

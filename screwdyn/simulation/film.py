@@ -48,7 +48,7 @@ def scene_at(
 def _stages(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> tuple[list[Stage], list[Mark]]:
     """The stages of a run, those of the robot first, and what happens; a second ``"crate"`` is ``"crate (2)"`` here."""
     start, end = motions[0].t[0], motions[-1].t[-1]
-    bodies, names, adrift = Counter(motions[0].layout.tree.links), dict[str, str](), frozenset[str]()
+    bodies, names, adrift = Counter(motions[0].tree.links), dict[str, str](), frozenset[str]()
     payloads, waiting, flying, marks = set[str](), list[Stage](), list[Stage](), list[Mark]()
     # Before the first event and after each one: names, and links that were released and not grasped since.
     known = [(names, adrift)]
@@ -77,7 +77,7 @@ def _stages(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> tuple[
         marks.append(_mark(happened, names, motions))
     robot = []
     for motion in motions:
-        tree, begin = motion.layout.tree, float(motion.t[0])
+        tree, begin = motion.tree, float(motion.t[0])
         names, adrift = known[max((k + 1 for k, happened in enumerate(events) if happened.t <= begin), default=0)]
         drawn = tree.links, names, frozenset(payloads), adrift
         robot.append(Stage(tree, begin, motion.t[-1], motion.values, *drawn))
@@ -89,7 +89,7 @@ def _mark(happened: Happened, names: Mapping[str, str], motions: Sequence[TreeMo
     event, point = happened.event, np.zeros(3)
     if event.concerns == "loop":
         # The last tree that had an opened loop; one that was opened at the start of the run is in none.
-        trees = [event.state.tree, *(m.layout.tree for m in reversed(motions) if m.t[0] < happened.t)]
+        trees = [event.state.tree, *(m.tree for m in reversed(motions) if m.t[0] < happened.t)]
         found = (tree.topology.loops[event.subject] for tree in trees if event.subject in tree.topology.loops)
         point = next((joint_point(loop.joint) for loop in found), point)
     body, text = names.get(event.link, event.link), f"{happened.verb} {happened.subject}"

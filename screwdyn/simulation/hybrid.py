@@ -17,7 +17,7 @@ from screwdyn.forms.configurations import Key, Limits
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
-from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Layout, Stops, guarded
+from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Stops, guarded
 from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial
 from screwdyn.simulation.recording import Energy, Samples
 
@@ -42,7 +42,7 @@ NEAR, HALVINGS = 1e-6, 12
 class TreeMotion(Samples):
     """The motion of one tree between two changes: samples, and the integrator's polynomials in order of time."""
 
-    layout: Layout
+    tree: Robot
     pieces: Sequence[Polynomial]
     # All joint forces but those that hold freedoms, (k, nv).
     force: Array
@@ -58,7 +58,8 @@ class TreeMotion(Samples):
         if times is None or not self.pieces:  # a motion without duration has one sample
             at = np.arange(len(self.t)) if times is None else np.zeros(len(times), dtype=int)
             return self.q[at], self.qd[at], self.qdd[at]
-        nq, n = self.layout.nq, self.layout.n
+        model = self.tree.model
+        nq, n = model.nq, model.nq + model.nv
         y, qdd = np.empty((len(times), n)), np.empty((len(times), n - nq))
         x = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
         owners = np.maximum(np.searchsorted([piece.t_old for piece in self.pieces], times, side="right") - 1, 0)
@@ -69,7 +70,7 @@ class TreeMotion(Samples):
             rates = piece(piece.t_old + 0.5 * length * (x + 1))[nq:n].T
             slope = chebyshev.chebder(chebyshev.chebfit(x, rates, NODES - 1))
             qdd[at] = chebyshev.chebval(2 * (times[at] - piece.t_old) / length - 1, slope).T * (2 / length)
-        return *self.layout.parts(y), qdd
+        return model.configurations.normalized(y[:, :nq]), y[:, nq:], qdd
 
 
 class Recorder:
@@ -101,27 +102,25 @@ class Recorder:
         self.times.append(times)
         self.values.append(values)
         if not self.equations.smooth:
-            states = zip(times.tolist(), *self.equations.layout.parts(values.T), strict=True)
+            states = zip(times.tolist(), *self.equations.parts(values.T), strict=True)
             self.derived += [self.equations.sample(*state) for state in states]
 
     def ended(self) -> tuple[TreeMotion, tuple[Array, ...]]:
         """The motion, and its kinetic and potential energy, work of torques, dissipation and work of wrenches, J."""
-        equations, layout = self.equations, self.equations.layout
+        equations = self.equations
         y = equations.closed(np.concatenate(self.values, axis=1).T)
-        q, qd = layout.parts(y)
+        q, qd = equations.parts(y)
         if equations.smooth:
             force, torque = equations.own.viscous_force(qd) + equations.own.spring_force(q), np.zeros(qd.shape)
             qdd = np.asarray(equations.tree.forward_dynamics(q, qd, force))
         else:
             torque, qdd, force = (np.array(x).reshape(qd.shape) for x in zip(*self.derived, strict=True))
-        model, tree, t = layout.model, layout.tree, np.concatenate(self.times)
+        model, tree, t = equations.model, equations.tree, np.concatenate(self.times)
         named = [(name, tree.joint(name)) for name in tree.joints]
         joints = {x: joint for name, joint in named for x in (*joint.position_names(name), *joint.freedom_names(name))}
-        motion = TreeMotion(
-            model.positions, model.coordinates, t, q, qd, qdd, torque, joints, layout, self.pieces, force
-        )
+        motion = TreeMotion(model.positions, model.coordinates, t, q, qd, qdd, torque, joints, tree, self.pieces, force)
         kinetic = np.asarray(tree.kinetic_energy(q, qd))
-        return motion, (kinetic, equations.potential(q), *y[:, layout.n :].T)
+        return motion, (kinetic, equations.potential(q), *y[:, equations.n :].T)
 
 
 class StallGuard:
@@ -198,12 +197,12 @@ class StallGuard:
         for what, source in sources.items():
             if source is None:
                 continue
-            largest = np.abs(source(t, *equations.layout.parts(y))).max(initial=0.0)
+            largest = np.abs(source(t, *equations.parts(y))).max(initial=0.0)
             for k in range(equations.n):
                 aside = np.zeros(len(y))
                 aside[k] = NEAR * (1 + abs(y[k]))
                 low, high = y - aside, y + aside
-                below, above = (source(t, *equations.layout.parts(x)) for x in (low, high))
+                below, above = (source(t, *equations.parts(x)) for x in (low, high))
                 jump = np.abs(above - below)
                 if jump.max(initial=0.0) <= JUMP * max(largest, np.abs(above).max(), np.abs(below).max()):
                     continue
@@ -211,7 +210,7 @@ class StallGuard:
                 # Where a function is continuous, its change over a part of an interval is a part of its change.
                 for _ in range(HALVINGS):
                     middle = 0.5 * (low + high)
-                    value = source(t, *equations.layout.parts(middle))
+                    value = source(t, *equations.parts(middle))
                     if abs(value[i] - below[i]) > abs(above[i] - value[i]):
                         high, above = middle, value
                     else:
@@ -279,7 +278,7 @@ class HybridSimulation:
                 if t >= self.end:
                     break
                 if self.controller is not None:
-                    self.controller.sample(t, *self.equations.layout.parts(y))
+                    self.controller.sample(t, *self.equations.parts(y))
                 self.equations.settle(t, y)
                 if not self.recorder.times:
                     self.recorder.sample(t, y)
@@ -343,15 +342,15 @@ class HybridSimulation:
 
     def _strike(self, t: float, y: Array) -> Array:
         """Let the impact on inelastic stops happen; returns y after it."""
-        holding, layout = self.equations.holding, self.equations.layout
+        equations, holding = self.equations, self.equations.holding
         assert holding is not None
         # Just after a change of the tree at the same time, the motion has no sample and no duration.
         if self.recorder.times or not self.motions:
             self._leave(t, y)
-        q, qd = layout.parts(y)
+        q, qd = equations.parts(y)
         first, *others = holding.strikes(q, qd)
         rates, impulse, lost = holding.strike(q, qd)
-        y = np.concatenate([y[: layout.nq], rates, y[-ENERGIES:]])
+        y = np.concatenate([y[: equations.nq], rates, y[-ENERGIES:]])
         self._enter(t, y)
         self.booked = self.booked + np.array([lost, 0.0])
         self._report(t, y, holding.stops, first, impulse, lost)
@@ -411,7 +410,7 @@ class HybridSimulation:
                 self._report(at, piece(at), equations.passable, k)
             bar.update(max(0.0, t - self.start - bar.n))
         self.stride = getattr(solver, "h_abs", t - piece.t_old)
-        y = np.concatenate([*equations.layout.parts(y), y[-ENERGIES:]])
+        y = np.concatenate([*equations.parts(y), y[-ENERGIES:]])
         if found is None:
             guard.restart(t, y)
         elif found[1] < len(conditions):
@@ -424,4 +423,4 @@ class HybridSimulation:
         return guarded(event.level, self.tree)(t, self._state(y))
 
     def _state(self, y: Array) -> State:
-        return self.equations.layout.state(*self.equations.layout.parts(y))
+        return State.of(self.equations.tree, *self.equations.parts(y), own=False)

@@ -88,7 +88,7 @@ class Run(Recording):
             raise ScrewdynError(f"t must be one number; got {len(times)}")
         motion = self.motions[int(owners[0])]
         q, qd, _ = motion.values(times)
-        return motion.layout.state(q[0], qd[0])
+        return State.of(motion.tree, q[0], qd[0], own=False)
 
     def pose(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
         """Poses of a link in the base frame, m.
@@ -168,7 +168,7 @@ class Run(Recording):
         evaluate: Callable[[Robot, Array, Array, Array, Array], Array],
     ) -> Array:
         """A function of a link's tree, of q, q̇, q̈ and joint forces, at all samples or at given times."""
-        trees = [motion.layout.tree for motion in self.motions]
+        trees = [motion.tree for motion in self.motions]
         if not isinstance(link, str) or not any(link in tree.links for tree in trees):
             raise UnknownNameError.of(link, dict.fromkeys(name for tree in trees for name in tree.links))
         sizes = [len(motion.t) for motion in self.motions]
@@ -183,7 +183,7 @@ class Run(Recording):
 
     @property
     def _topologies(self) -> tuple[Topology, ...]:
-        return tuple(motion.layout.tree.topology for motion in self.motions)
+        return tuple(motion.tree.topology for motion in self.motions)
 
     def _located(self, t: ArrayLike, side: Side) -> tuple[Array, npt.NDArray[np.intp]]:
         """Times, (k,), and the indices of the motions to which they belong."""
@@ -328,7 +328,7 @@ class _States(Sequence[State]):
         at = int(np.searchsorted(self._ends, k, side="right"))
         motion = self._motions[at]
         k -= int(self._ends[at])
-        return motion.layout.state(motion.q[k], motion.qd[k])
+        return State.of(motion.tree, motion.q[k], motion.qd[k], own=False)
 
 
 def simulate(

@@ -205,8 +205,7 @@ Stops = Stop | Mapping[str, Stop]
 
 def joints_of(tree: Robot) -> dict[str, Joint]:
     """All joints by name; a locked one as it is when it is unlocked."""
-    locks = {name: tree.lock_of(name) for name in tree.joints}
-    return {name: tree.joint(name) if lock is None else lock.joint for name, lock in locks.items()}
+    return {at.name: at.unlocked.joint for at in tree.topology.attached}
 
 
 def check_stops(stops: object, joints: Sequence[tuple[str, Joint]]) -> None:

@@ -497,10 +497,9 @@ def plot_run(
 
 
 # Label, colour and line style of the two controllers.
-_WITH, _WITHOUT = ("with payload model", "#0072B2", "-"), ("without", "#D55E00", "--")
-_CAPTION = (
-    "with payload model: the controller's model includes the payload from the grasp on;  "
-    "without: it keeps the model of the empty robot, with the same gains"
+_CONTROLLERS = (
+    ("the controller's model includes the payload", "#0072B2", "-"),
+    ("it does not, with the same gains", "#D55E00", "--"),
 )
 
 
@@ -512,17 +511,16 @@ def plot_comparison(
     The first run is of a controller that has the payload model. Deviations are distances of the tool from its planned
     positions over both runs, m.
     """
-    figure = blank_figure(11.4, 5.4, 140)
-    figure.suptitle(title, fontsize=11)
-    figure.supxlabel(_CAPTION, fontsize=8)
-    grid = figure.add_gridspec(2, len(pictures), height_ratios=(1.9, 1))
+    figure = blank_figure(8.4, 4.0, 190)
+    figure.suptitle(title, fontsize=10)
+    grid = figure.add_gridspec(2, len(pictures), height_ratios=(1.7, 1))
     for k, (label, image) in enumerate(pictures.items()):
         picture = figure.add_subplot(grid[0, k])
         picture.imshow(image)
         picture.set_axis_off()
-        picture.set_title(label, fontsize=9)
+        picture.set_title(label, fontsize=8.5)
     ax = figure.add_subplot(grid[1, :])
-    for run, distance, (label, colour, style) in zip(runs, deviations, (_WITH, _WITHOUT), strict=True):
+    for run, distance, (label, colour, style) in zip(runs, deviations, _CONTROLLERS, strict=True):
         ax.plot(run.t, 1000 * distance, style, color=colour, lw=1.5, label=label)
     ax.set_ylabel("distance (mm)")
     ax.set_xlabel("time (s)")

@@ -742,8 +742,11 @@ def _camera(acts: Sequence[_Act], nodes: Sequence[SceneNode], size: float, gravi
     corners = np.concatenate([np.zeros((1, 3)), *(_corners(act, nodes) for act in acts)]) @ picture.T
     middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
     half = np.tan(np.radians(Camera.FIELD_OF_VIEW / 2)) * np.array(view.size) / min(view.size)
-    away = corners - middle
-    distance = float((away[:, 2] + 1.15 * (np.abs(away[:, :2]) / half).max(axis=1)).max()) + 0.05 * size
+    for _ in range(3):  # what is near is seen farther from the middle
+        away = corners - middle
+        distance = float((away[:, 2] + 1.15 * (np.abs(away[:, :2]) / half).max(axis=1)).max()) + 0.05 * size
+        seen = away[:, :2] / (distance - away[:, 2:])
+        middle[:2] += distance * (seen.min(axis=0) + seen.max(axis=0)) / 2
     return Camera(middle @ picture + distance * back, middle @ picture, up, view.size)
 
 

@@ -15,7 +15,7 @@ from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.robots.identification import is_consistent, parameters_of, pseudo_inertia
 
-# ∂(ten parameters)/∂P, (10, 16): with g of ten entries, g @ _DUAL is the symmetric S with tr(S dP) = g · dπ.
+# π = _DUAL P, (10, 16), of the 16 entries of P: with g of ten entries, S = g _DUAL is symmetric and tr(S dP) = g · dπ.
 _DUAL = np.array([parameters_of(0.5 * (E + E.T)) for E in np.eye(16).reshape(16, 4, 4)]).T
 # Largest relative change of an estimate in one step, so that a rate that is too high does not lead to infinity.
 _LARGEST = 0.05
@@ -25,19 +25,20 @@ class _Estimate:
     """A body that is being learned: the root R of its pseudo-inertia P = R Rᵀ, and its ten parameters."""
 
     def __init__(self, parameters: Array) -> None:
-        self.root = np.linalg.cholesky(pseudo_inertia(parameters))
-        self.parameters = parameters
+        self.P, self.parameters = pseudo_inertia(parameters), parameters
+        self.root = np.linalg.cholesky(self.P)
 
     def move(self, slope: Array, step: float, masses: tuple[float, float]) -> None:
-        """R ← R exp(−step Rᵀ S R / 2) to second order, which is regular; then scaled into the masses."""
-        X = (-0.5 * step) * (self.root.T @ (slope @ _DUAL).reshape(4, 4) @ self.root)
-        X *= min(1.0, _LARGEST / (math.sqrt(np.vdot(X, X)) or 1.0))
-        self.root = self.root + self.root @ (X + 0.5 * (X @ X))
-        P = self.root @ self.root.T
-        mass = min(max(P[3, 3], masses[0]), masses[1])
-        if mass != P[3, 3]:
-            self.root, P = self.root * np.sqrt(mass / P[3, 3]), P * (mass / P[3, 3])
-        self.parameters = parameters_of(P)
+        """R ← R − step P S R / 2, where the factor of R is regular as its change is small; then into the masses."""
+        PS = self.P @ (slope @ _DUAL).reshape(4, 4)
+        size = 0.5 * step * math.sqrt(abs(np.vdot(PS.T, PS)))  # |step Rᵀ S R / 2|
+        R = self.root - (0.5 * step * min(1.0, _LARGEST / (size or 1.0))) * (PS @ self.root)
+        P = R @ R.T
+        mass = P[3, 3]
+        if not masses[0] <= mass <= masses[1]:
+            ratio = min(max(mass, masses[0]), masses[1]) / mass
+            R, P = R * math.sqrt(ratio), P * ratio
+        self.root, self.P, self.parameters = R, P, _DUAL @ P.ravel()
 
 
 class AdaptiveControl(PassivityControl):
@@ -130,11 +131,14 @@ class AdaptiveControl(PassivityControl):
         torque, slip = self._passive(plan, t, state)
         tau = self._clipped(plan, torque)
         step, self._last = self.rate * (0.0 if self._last is None else t - self._last), t
-        driven = slip[plan.driven]
-        if step > 0 and not self.saturated and self.damping[plan.of_reference] @ driven**2 > self.still**2:
+        if step > 0 and not self.saturated and not self._is_still(slip[plan.driven], plan):
             for link, estimate in self._known.items():
                 estimate.move(slip @ self._regressors[link], step, self.masses)
         return tau
+
+    def _is_still(self, s: Array, plan: _Plan) -> bool:
+        """Whether √(sᵀ K s) of driven freedoms is below ``still``."""
+        return self.still > 0 and bool(self.damping[plan.of_reference] @ s**2 <= self.still**2)
 
     def _plan_of(self, state: State) -> _Plan:
         plan = super()._plan_of(state)

@@ -121,10 +121,12 @@ class Law:
 
     def _clipped(self, plan: _Plan, tau: Array) -> Array:
         """Torques that the motors can give."""
+        self.saturated = ()
         if plan.efforts is None:
             return tau
-        clipped = np.clip(tau, -plan.efforts, plan.efforts)
-        self.saturated = tuple(plan.tree.coordinates[k] for k in np.flatnonzero(clipped != tau))
+        clipped = np.minimum(np.maximum(tau, -plan.efforts), plan.efforts)
+        if clipped.tolist() != tau.tolist():
+            self.saturated = tuple(plan.tree.coordinates[k] for k in np.flatnonzero(clipped != tau))
         return clipped
 
 
@@ -158,14 +160,14 @@ class TrackingLaw(Law):
 
     def _errors(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array, Array]:
         """Errors of positions and of rates, and the accelerations of the reference, of the driven freedoms."""
-        found = [np.asarray(x, dtype=np.float64) for x in self.reference(t)]
-        expected = (len(self.positions),), (len(self.coordinates),), (len(self.coordinates),)
-        if [x.shape for x in found] != [*expected]:
+        q, qd, qdd = (np.asarray(x, dtype=np.float64) for x in self.reference(t))
+        positions, freedoms = (len(self.positions),), (len(self.coordinates),)
+        if q.shape != positions or qd.shape != freedoms or qdd.shape != freedoms:
             raise ShapeError(
-                f"the reference returned arrays of shapes {[x.shape for x in found]} at t = {t:g} s; expected q, qd "
-                f"and qdd of {', '.join(self.coordinates)}"
+                f"the reference returned arrays of shapes {[q.shape, qd.shape, qdd.shape]} at t = {t:g} s; expected q, "
+                f"qd and qdd of {', '.join(self.coordinates)}"
             )
-        q, qd, qdd = found[0][plan.positions_of_reference], found[1][plan.of_reference], found[2][plan.of_reference]
+        q, qd, qdd = q[plan.positions_of_reference], qd[plan.of_reference], qdd[plan.of_reference]
         if plan.several:
             wanted = state.q.copy()
             wanted[plan.positions] = q

@@ -462,7 +462,7 @@ def linearize(
         freedoms, _, deviation = kept
         rows = [*freedoms, *(nv + k for k in freedoms)]
         A, B, rate, names = A[rows] @ deviation, B[rows], rate[rows], tuple(names[k] for k in freedoms)
-    return Linearization(A, B, rate, given, names, inputs)
+    return Linearization(A, B, rate, np.ascontiguousarray(given), names, inputs)
 
 
 def _independent(

@@ -23,7 +23,7 @@ from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import POSITIONS, Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Frame, Method, Quantities, Quantity
-from screwdyn.physics.recursions.links import BODY, frame_code
+from screwdyn.physics.recursions.links import frame_code
 from screwdyn.physics.recursions.whole_tree import forward_dynamics, invert
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws.screw import LENGTH_TOLERANCE
@@ -277,10 +277,11 @@ class Dynamics(Quantities):
         model = kernels.model
         if entry.name in SOLVING:  # M has an inverse, so that the next call asks no more
             kernels.solve()
-        code = frame_code(frame) if "frame" in entry.parameters else BODY
         flat, batch = model.flat(**state)
         count = math.prod(batch)
-        context = kernels.context_of(entry, link or "", code)
+        if "frame" in entry.parameters:
+            frame_code(frame)  # raises an error for an unknown frame
+        context = kernels.found(entry, link, "body" if frame is None else frame)
         shapes = model.shapes(entry, link or "")
         arrays = [empty(count * math.prod(shape)) for shape in shapes]
         if status := kernels.fill(entry, context, count, flat, arrays):

@@ -23,7 +23,7 @@ from screwdyn.physics import charts, placement
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, SOLVING, WITH_LOOPS, Quantity
-from screwdyn.physics.recursions.links import BODY, frame_code
+from screwdyn.physics.recursions.links import frame_code
 from screwdyn.physics.table import ARMATURE, COLUMNS, PLACE, ROW, integers_of
 
 machine: Any = in_python
@@ -124,7 +124,6 @@ class Kernels(machine.Bound):  # type: ignore[misc]
             assert chart is not None
             self._couplings, self._in_a_row = chart.couplings, np.arange(-1, model.nv - 1)
             self._follow(self.context, self._couplings[:0])
-        self._contexts: dict[tuple[str, str, int], Array] = {}
         # What methods find at once: the contexts of links in their own frames, at centres of mass, of subtrees, of all
         # links, of links and frames; and what makes contributions of links, of subtrees.
         self._at_once: tuple[dict[Any, Any], ...] = ({}, {}, {}, {}, {}, {}, {})
@@ -164,10 +163,16 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         if context is None:
             if entry.places != "all" and (not isinstance(link, str) or link not in self.model.placements):
                 raise KeyError(link)
-            context = self.context_of(entry, link or "", frame_code(frame))
+            places = self.model.places(entry.places, link or "", frame_code(frame))
+            self._kept.append(places)
+            context = self.with_places(places)
+            context[_PATH] = len(self.model.path(link)) if link else 0
+            if self._kind:
+                row = int(places[0, ROW]) if len(places) else -1
+                self._follow(context, charts.couplings_of_path(self.model.table, self._couplings, row))
             if entry.places == "one" and frame in _OWN:
                 self._at_once[_OWN[frame]][link] = context
-            known[key] = context
+            known[key] = context  # last, because other threads take it from there
         return context
 
     def share_of(self, name: str, link: str) -> Callable[..., Contribution]:
@@ -176,24 +181,6 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         if link not in known:
             known[link] = share_of(self.model, name, link)
         return known[link]
-
-    def context_of(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
-        """The context of a quantity, for a link and the code of a frame if it depends on them."""
-        if entry.places in (None, "loops"):
-            return self.context
-        key = entry.places, link, code
-        context = self._contexts.get(key)
-        if context is None:
-            places = self.model.places(entry.places, link, code)
-            self._kept.append(places)
-            context = self.context.copy()
-            path = len(self.model.path(link)) if link else 0
-            context[_LINKS], context[_PATH], context[_PLACES] = len(places), path, address(places)
-            if self._kind:
-                row = int(places[0, ROW]) if len(places) else -1
-                self._follow(context, charts.couplings_of_path(self.model.table, self._couplings, row))
-            self._contexts[key] = context  # last, because other threads take it from there
-        return context
 
     def with_places(self, places: Array) -> Array:
         """The context of the whole tree with some places, which the caller keeps."""

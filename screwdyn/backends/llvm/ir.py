@@ -123,13 +123,13 @@ class Code:
         """a b + c, rounded once."""
         return self.call("fma", a, b, c)
 
-    def splat(self, scalar: str) -> str:
+    def splat(self, scalar: str, kind: str = "double") -> str:
         """A scalar in every lane."""
         if self.width == 1:
             return scalar
-        first = self.let(f"insertelement {self.type} poison, double {scalar}, i64 0")
-        zeros = f"<{self.width} x i32> zeroinitializer"
-        return self.let(f"shufflevector {self.type} {first}, {self.type} poison, {zeros}")
+        vector, zeros = f"<{self.width} x {kind}>", f"<{self.width} x i32> zeroinitializer"
+        first = self.let(f"insertelement {vector} poison, {kind} {scalar}, i64 0")
+        return self.let(f"shufflevector {vector} {first}, {vector} poison, {zeros}")
 
     def prefetch(self, pointer: str, ahead: str | int, write: bool) -> None:
         """Prefetch to the second-level cache: the first has too few ways for so many streams."""
@@ -301,7 +301,8 @@ def _move(lanes: int, inward: bool) -> str:
             for move, width, (first, o, e) in ways:
                 name = move.__name__[1:]
                 c.label(f"by_{name}")
-                with c.loop(name, "%columns", width, first, o=(o, c.let(f"mul i64 %cs, {width}")), e=(e, str(width))):
+                with c.loop(name, "%columns", width, first, o=(o, f"%{name}_by"), e=(e, str(width))):
+                    c.do(f"%{name}_by = mul i64 %cs, {width}")
                     far = [c.at(state, f"%{name}_o", "i8") for state in states]
                     slots = [c.at(c.at("%slots", f"%{name}_e", "i64"), k, "i64") for k in range(width)]
                     near = [c.at("%ns", c.let(f"mul i64 %pitch, {c.load(slot, 'i64')}"), "i8") for slot in slots]
@@ -365,11 +366,7 @@ def _stream(c: Code, far: list[str], near: list[str], inward: bool) -> None:
 
 def _there(c: Code, first: str) -> str:
     """Mask of the lanes whose entry, ``first`` + lane, is a column; ``first`` may be negative."""
-    t, zeros = f"<{c.width} x i64>", f"<{c.width} x i32> zeroinitializer"
-    start, end = (
-        c.let(f"shufflevector {t} {c.let(f'insertelement {t} poison, i64 {x}, i64 0')}, {t} poison, {zeros}")
-        for x in (first, "%columns")
-    )
+    t, start, end = f"<{c.width} x i64>", c.splat(first, "i64"), c.splat("%columns", "i64")
     numbers = "<" + ", ".join(f"i64 {k}" for k in range(c.width)) + ">"
     # In an unsigned comparison, negative numbers are greater than the last column.
     return c.let(f"icmp ult {t} {c.let(f'add {t} {start}, {numbers}')}, {end}")

@@ -599,8 +599,7 @@ def spherical(point: ArrayLike = 0, **own: Unpack[GroupOptions]) -> Joint:
     JointError
         If the point is not three finite numbers, or another argument is invalid.
     """
-    chart = Chart(4, 0, np.eye(3), origin(point))
-    return Joint(chart.screws, chart=chart, **own)
+    return Joint(NO_SCREWS, chart=Chart(4, 0, np.eye(3), origin(point)), **own)
 
 
 @_spelled_out
@@ -613,8 +612,7 @@ def free(**own: Unpack[GroupOptions]) -> Joint:
     parent, in the link's own frame: ``base[wx]``, …, ``base[vz]``, rad/s and m/s. Parameters and errors as for
     :func:`spherical`.
     """
-    chart = Chart(4, 3, np.eye(3), np.zeros(3))
-    return Joint(chart.screws, chart=chart, **own)
+    return Joint(NO_SCREWS, chart=Chart(4, 3, np.eye(3), np.zeros(3)), **own)
 
 
 @_spelled_out
@@ -642,8 +640,7 @@ def planar(axis: str | ArrayLike = "z", point: ArrayLike = 0, **own: Unpack[Grou
         If the axis is zero or not finite, the point is not three finite numbers, or another argument is invalid.
     """
     axes = np.reshape(frame_along(screw(axis, 0, 0.0)[:3].tolist()), (3, 3))
-    chart = Chart(1, 2, axes, origin(point))
-    return Joint(chart.screws, chart=chart, **own)
+    return Joint(NO_SCREWS, chart=Chart(1, 2, axes, origin(point)), **own)
 
 
 # By name, as scenarios give them.

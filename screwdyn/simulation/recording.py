@@ -15,7 +15,6 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, UnknownNameError, file_errors
 from screwdyn.core.types import NAME, Array, Text, html_table, is_name
-from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.state import no_coordinate
 
 if TYPE_CHECKING:
@@ -250,13 +249,14 @@ class Recording:
         for k, motion in enumerate(self.motions):
             arrays |= {f"{k}/{what}": getattr(motion, what) for what in ("t", "q", "qd", "qdd", "torque")}
             joints = motion.joints.values()
+            bounds = [(*(x.limits or (None, None)), x.effort, x.velocity) for x in joints]
             arrays |= {
                 f"{k}/positions": _names(motion.positions),
                 f"{k}/coordinates": _names(motion.coordinates),
                 f"{k}/joints/name": _names(motion.joints),
                 f"{k}/joints/kind": _names([joint.kind for joint in joints]),
                 f"{k}/joints/numbers": np.array([(x.passive, x.nq, x.nv) for x in joints], dtype=int).reshape(-1, 3),
-                f"{k}/joints/bounds": np.array([_bounds(joint) for joint in joints], dtype=float).reshape(-1, 4),
+                f"{k}/joints/bounds": np.array(bounds, dtype=float).reshape(-1, 4),  # NaN for None
             }
         arrays |= {f"energy/{name}": x for name, x in vars(self.energy).items()}
         arrays["events/t"] = np.array([event.t for event in self.events], dtype=float)
@@ -430,13 +430,9 @@ class Recording:
                     f"{name!r} is in rad in a part of the run and in m in another one; each has its history: "
                     f"{' and '.join(map(repr, units))}"
                 )
-            raise no_coordinate(name, known, *self._topologies)
+            trees = [motion.tree for motion in self.motions if hasattr(motion, "tree")]
+            raise no_coordinate(name, known, *(tree.topology for tree in trees))
         return known.index(name)
-
-    @property
-    def _topologies(self) -> tuple[Topology, ...]:
-        """Those of the trees of the motions, as far as they are known."""
-        return ()
 
     def __repr__(self) -> str:
         names = self.coordinates
@@ -470,12 +466,6 @@ def _samples(arrays: dict[str, Any], k: int) -> Samples:
     if unknown:
         raise ValueError(f"there is no joint of {min(unknown)!r}")
     return Samples(positions, coordinates, t, joints=joints, **rest)
-
-
-def _bounds(joint: Any) -> list[Any]:
-    """Limits, effort and velocity of a joint; NaN where it has none."""
-    values = [*(joint.limits or (None, None)), joint.effort, joint.velocity]
-    return [np.nan if x is None else x for x in values]
 
 
 def _numbers(arrays: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Any:

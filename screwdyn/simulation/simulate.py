@@ -17,7 +17,6 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.closed_loops import exerted_wrench
-from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.joint_forces import subtree_wrench
 from screwdyn.physics.model import Robot
 from screwdyn.physics.plausible import check_period
@@ -149,7 +148,7 @@ class Run(Recording):
         """
         if by is None:
             return self._of_link(link, t, side, (6,), lambda tree, *x: subtree_wrench(tree, link, *x[:3]))
-        near = {name for topology in self._topologies for name in topology.neighbours(link)}
+        near = {name for motion in self.motions for name in motion.tree.topology.neighbours(link)}
         if near and by not in near:
             raise ScrewdynError(f"nothing connects {link!r} with {by!r}, but with {', '.join(sorted(near))}")
 
@@ -180,10 +179,6 @@ class Run(Recording):
                 chosen = None if times is None else times[at]
                 found[at] = evaluate(tree, *motion.values(chosen), motion.forces(chosen))
         return found if t is None or np.ndim(t) else found[0]
-
-    @property
-    def _topologies(self) -> tuple[Topology, ...]:
-        return tuple(motion.tree.topology for motion in self.motions)
 
     def _located(self, t: ArrayLike, side: Side) -> tuple[Array, npt.NDArray[np.intp]]:
         """Times, (k,), and the indices of the motions to which they belong."""

@@ -94,16 +94,12 @@ def _point(rng: np.random.Generator) -> Array:
     return rng.uniform(-0.3, 0.3, 3)
 
 
-def _pitch(rng: np.random.Generator) -> float:
-    return float(rng.choice([-1, 1]) * rng.uniform(0.05, 0.4))
-
-
 # What is drawn for each kind of joint, in this order.
 _LINE: dict[str, Callable[[np.random.Generator], Any]] = {"axis": _direction, "point": _point}
 KINDS: dict[str, dict[str, Callable[[np.random.Generator], Any]]] = {
     "revolute": _LINE,
     "prismatic": {"axis": _direction},
-    "helical": {"pitch": _pitch, **_LINE},
+    "helical": {"pitch": lambda rng: float(rng.choice([-1, 1]) * rng.uniform(0.05, 0.4)), **_LINE},
     "cylindrical": _LINE,
     "universal": {"axis1": _direction, "axis2": _direction, "point": _point},
     "spherical": {"point": _point},

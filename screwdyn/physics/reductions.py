@@ -16,7 +16,7 @@ from screwdyn.core.types import Array
 from screwdyn.physics import link_steps as steps
 from screwdyn.physics import table as rows
 from screwdyn.physics.charts import follow, recentre
-from screwdyn.physics.link_steps import ZERO, JointScrew, Matrix, Pose, RigidInertia, Scalar, Vector
+from screwdyn.physics.link_steps import ZERO, JointScrew, Matrix, Pose, RigidInertia, Scalar
 from screwdyn.physics.placement import Placement, squared
 from screwdyn.physics.table import ARMATURE, INERTIA, MASS, PARENT, SLIDE, TURN, Table, body, home, joint_screw, parent
 from screwdyn.screws import screw
@@ -129,7 +129,10 @@ def _moved(T: Pose, S: JointScrew) -> tuple[Scalar, Pose]:
     else:
         c, R = _turned(T.R)
         choices = [(c + k * math.pi / 2, _quarter_turns(R, -k)) for k in range(-4, 5)]
-    homes = [(c, Pose(R, _less(T.p, steps.scale(S.slide * c, axis)))) for c, R in choices]
+    least, homes = _OF_A_DIFFERENCE * max(map(abs, T.p)), []
+    for c, R in choices:
+        x, y, z = (x if abs(x) > least else 0.0 for x in steps.subtract(T.p, steps.scale(S.slide * c, axis)))
+        homes.append((c, Pose(R, (x, y, z))))
     # A zero is worth the addition of c, and none is worth a longer way.
     return min(homes, key=lambda choice: ((choice[0] != 0) - choice[1].p.count(0), abs(choice[0])))
 
@@ -160,13 +163,6 @@ def _quarter_turns(R: Matrix, times: int) -> Matrix:
     for _ in range(times % 4):
         R = (R[1], -R[0], R[2], R[4], -R[3], R[5], R[7], -R[6], R[8])
     return R
-
-
-def _less(p: Vector, way: Vector) -> Vector:
-    """p minus a way, without rounding."""
-    least = _OF_A_DIFFERENCE * max(map(abs, p))
-    x, y, z = (x if abs(x) > least else 0.0 for x in steps.subtract(p, way))
-    return x, y, z
 
 
 def unresisted(model: Model) -> tuple[str, ...]:

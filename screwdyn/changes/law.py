@@ -169,15 +169,12 @@ def _parts(model: Model, root: str) -> Array:
     (_, *beyond), placements, table = model.topology.subtree(root), model.placements, model.table
     at = placements[root]
     row, rows = model.index[at.coordinate], [model.index[name] for x in beyond for name in placements[x].names]
-    parts = np.zeros((1 + len(rows), PLACE))
-    parts[0, :11] = row, *table[row, MASS:PARENT].tolist()
-    if not at.freedoms:
-        inside = {root, *beyond}
-        bodies: dict[bool, tuple[float, ...]] = {True: NOTHING, False: NOTHING}
-        for name, other in placements.items():
-            if other.coordinate == at.coordinate and other.body is not NOTHING:
-                bodies[name in inside] = tuple(map(add, bodies[name in inside], other.body))
-        parts[0, 1:21] = *bodies[True], *bodies[False]
+    bodies: dict[bool, tuple[float, ...]] = {True: NOTHING, False: NOTHING}
+    inside, parts = {root, *beyond}, np.zeros((1 + len(rows), PLACE))
+    for name, other in placements.items():
+        if other.coordinate == at.coordinate and other.body is not NOTHING:
+            bodies[name in inside] = tuple(map(add, bodies[name in inside], other.body))
+    parts[0, :21] = row, *bodies[True], *bodies[False]
     if rows:
         parts[1:, 0], parts[1:, 1:11] = rows, table[rows, MASS:PARENT]
     return parts

@@ -165,12 +165,14 @@ class Dynamics(Quantities):
         are not considered. SingularAttachmentError as for :meth:`forward_dynamics`; ShapeError if it overflows.
         """
         kernels = self._kernels
-        context, free = kernels.context, np.ones(len(impulses))
+        context = kernels.context
         if len(held):
-            free[held] = 0.0
+            impulses = impulses.copy()
+            impulses[held] = 0.0
             context, _kept = kernels.holding(held)
-        jump: Array = self._one(kernels, kernels.impulse_response, context, "tau", q, impulses * free)
-        return jump * free
+        jump: Array = self._one(kernels, kernels.impulse_response, context, "tau", q, impulses)
+        jump[[*held]] = 0.0
+        return jump
 
     def _closing(self, q: Array, opening: Array) -> tuple[Array, Array]:
         """The rates x, (…, nv), and impulses λ, (…, m), with which closed loops open at given rates, (…, m).

@@ -204,7 +204,7 @@ def check_bits(seed):
         tree.close(tree.links[-1], to=tree.links[1], joint=spherical(), name="loop")
     of_model, q = kernels.Kernels(tree.model), tree.integrate(tree.neutral(), rng.normal(size=(3, tree.nv)))
     state = {"q": q} | {name: rng.normal(size=(3, tree.nv)) for name in ARGUMENTS[1:]}
-    state |= {"slip": rng.normal(size=(3, 1, 18))}
+    state |= {"slip": rng.normal(size=(3, 1, 18)), "opening": rng.normal(size=(3, len(tree.model.constraints)))}
     parts = law._parts(tree.model, tree.links[int(rng.integers(1, len(tree.links)))])
     for entry in (*CATALOGUE.values(), *INTERNAL.values()):
         if not {*entry.arguments} <= {*state}:  # the step of one link: see test_recursions

@@ -132,8 +132,7 @@ class Animation:
 def film_path(path: str | os.PathLike[str]) -> Path:
     """The path of a film, checked before the work for it starts; ScrewdynError if it could not be written."""
     out = checked_path(path, (".html", ".gif", ".mp4"))
-    if out.suffix.lower() == ".html":
-        import_module("screwdyn.views.web")  # raises the error
+    import_module(f"screwdyn.views.{'web' if out.suffix.lower() == '.html' else 'picture'}")  # raises the error
     if out.suffix.lower() == ".mp4":
         ffmpeg()
     return out

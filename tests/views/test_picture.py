@@ -1,3 +1,5 @@
+import sys
+
 import matplotlib.image
 import numpy as np
 import pytest
@@ -103,3 +105,11 @@ def test_translucent_bodies_have_no_web_of_lines(tmp_path) -> None:
     image = matplotlib.image.imread(tree.draw(tmp_path / "glass.png").path)[..., :3]
     ahead = image[200:240, 200:240]
     assert ahead.mean() < 0.9 and ahead.std(axis=(0, 1)).max() < 0.02
+
+
+@pytest.mark.parametrize("package", ["PIL", "matplotlib"])
+def test_without_the_extra_the_error_says_what_to_install(run, tmp_path, monkeypatch, package) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, "screwdyn.views.picture", raising=False)
+    with pytest.raises(sd.ScrewdynError, match=rf"\(.*{package}.*\): pip install 'screwdyn\[plot\]'"):
+        run.animate(tmp_path / "run.gif")

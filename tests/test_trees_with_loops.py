@@ -84,6 +84,8 @@ UNCHANGED = {
     "parent": lambda tree: tree.parent("coupler"),
     "partition": lambda tree: tree.partition(q, q),
     "passive": lambda tree: tree.passive,
+    "joint_of": lambda tree: tree.joint_of("rocker"),
+    "link_of": lambda tree: tree.link_of(tree.joint_of("rocker")),
     "path": lambda tree: tree.path("coupler"),
     "position_rate": lambda tree: tree.position_rate(q, q),
     "positions": lambda tree: tree.positions,
@@ -126,11 +128,11 @@ OF_LOOPS |= {"forward_dynamics", "freedoms", "gap", "grasp", "inverse_dynamics",
 OF_LOOPS |= {"weld", "unweld"}
 OF_LOOPS |= {"open", "operational_inertia", "project", "reduced", "replace_joint", "squeezing_torque"}
 CARRIED = {"attach", "attached", "copy", "detach", "from_graph", "from_json", "graph", "release", "set_inertia"}
-CARRIED |= {"reroot"}
+CARRIED |= {"reroot", "without_friction"}
 CARRIED |= {"from_mjcf", "from_urdf", "set_shapes", "subs", "to_json", "to_mjcf", "to_urdf", "topology"}
 CARRIED |= {"transaction", "unlock"}
 # Files without loops, and the objects of other forms, whose functions are in the tables above.
-WITHOUT = {"from_dh", "from_pinocchio"}
+WITHOUT = {"from_dh", "from_pinocchio", "reference_poses"}
 OBJECTS = {
     "compile",
     "derivatives",
@@ -169,3 +171,8 @@ def test_compiled_trees_choose_the_forces_of_motors_with_the_wrenches():
     np.testing.assert_allclose(out, expected, rtol=1e-12)
     several = fast.inverse_dynamics(q, rest, rest, {"coupler": np.tile(wrenches["coupler"], (4, 1))})
     np.testing.assert_allclose(several, np.tile(expected, (4, 1)), rtol=1e-12)
+
+
+def test_a_tree_without_friction_keeps_its_loops():
+    tree = with_loop()
+    assert tree.without_friction().loops == tree.loops != ()

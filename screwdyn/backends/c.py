@@ -28,6 +28,7 @@ HUGE_VALL INFINITY MATH_ERREXCEPT MATH_ERRNO MAXFLOAT NAN OVERFLOW PLOSS SING TL
 _RESERVED = frozenset(_WORDS.split())
 # ASCII replacements for the symbols in docstrings of quantities.
 _SIGNS = {
+    "⁻ᵀ": "^-T", "Ŝ": "S",
     "q̇": "qd", "q̈": "qdd", "ν̇": "qdd", "ν": "qd", "ċ": "c_dot", "ḣ": "h_dot", "J̇": "J_dot", "Ȧ": "A_dot", "Ṁ": "M_dot",
     "J̄": "J", "M̄": "M", "τ": "tau", "π": "pi", "Σ": "sum", "Λ": "Lambda", "ω": "w", "½": "1/2", "⁻¹": "^-1", "ᵀ": "^T",
     "²": "^2", "³": "^3", "₀": "0", "−": "-", "×": "x", "·": " ", "…": "...", "∂": "d", "‡": "padded +", "’": "'",

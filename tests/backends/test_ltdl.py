@@ -48,7 +48,7 @@ def test_what_joints_carry_is_bounded_for_every_angle(case):
     for name, at in tree.model.placements.items():
         if not at.freedoms:
             continue
-        row, own = tree.model.carrier(name)
+        row, own = tree.model.index[at.coordinate], sd.screw.pose(np.reshape(at.pose.R, (3, 3)), at.pose.p)
         origin = (tree.forward_kinematics(name, case.q) @ sd.screw.inverse(own))[:3, 3]
         beyond = [link for link in tree.subtree(name) if tree.link(link).inertia is not None]
         true = 0.0

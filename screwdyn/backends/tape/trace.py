@@ -295,7 +295,7 @@ def factors(tape: Tape, subject: Subject) -> LTDL:
     """LTDL of M(q), with the assumption on the tape that each pivot exceeds its rounding for all angles beyond."""
     table, x = subject.rows(subject.inputs(tape, "q"))
     coupled = subject.couplings is not None
-    above = [list(range(k))[::-1] if coupled else path_of(table, k)[1:] for k in range(subject.nv)]
+    above = _all_above(subject.nv) if coupled else [path_of(table, k)[1:] for k in range(subject.nv)]
     (M,) = record(tape, "mass_matrix", subject._replace(table=base_parameters(subject.table)))
     if coupled:
         least = [_ROUNDING * M[k, k] for k in range(subject.nv)]
@@ -304,7 +304,12 @@ def factors(tape: Tape, subject: Subject) -> LTDL:
         least = [
             _STRICTER * link_steps.pivot_rounding(2 * spread, m, joint_screw(table, k)) for k, (m, spread) in carried
         ]
-    for k in reversed(range(subject.nv)):
+    return _factored(M, above, least)
+
+
+def _factored(M: Scalars, above: list[list[int]], least: Any) -> LTDL:
+    """LTDL of M, which is overwritten, with the assumption on the tape that each pivot exceeds the least one."""
+    for k in reversed(range(len(M))):
         if not link_steps.exceeds(M[k, k], least[k]):
             raise Undetermined("forward_dynamics", k + 1)
         shares = [M[k, i] / M[k, k] for i in above[k]]
@@ -314,6 +319,11 @@ def factors(tape: Tape, subject: Subject) -> LTDL:
             M[i, i] = M[i, i] - a * M[k, i]
         M[k, above[k]] = shares
     return LTDL(above, M, M.diagonal())
+
+
+def _all_above(n: int) -> list[list[int]]:
+    """The columns of L of a matrix without zeros."""
+    return [list(range(k))[::-1] for k in range(n)]
 
 
 def forward_dynamics(tape: Tape, subject: Subject) -> Scalars:
@@ -351,7 +361,7 @@ def loop_dynamics(tape: Tape, subject: Subject) -> Scalars:
     Y = [M.inward(row) for row in J]
     wanted = np.array([-(J_dot[l] @ qd) - (Y[l] / M.D) @ z for l in range(len(Y))], dtype=object)
     K = np.array([(row / M.D) @ column for row in Y for column in Y], dtype=object).reshape(len(Y), len(Y))
-    forces = _solved(K, wanted)
+    forces = _factored(K, _all_above(len(K)), REDUNDANT**2 * K.diagonal()).solve(wanted)
     for row, force in zip(Y, forces, strict=True):
         z = z + row * force
     return M.outward(z / M.D)
@@ -388,28 +398,6 @@ def _adjugate(A: Scalars) -> tuple[Scalars, Scalar]:
     cofactors = [(-1.0) ** (i + j) * minor(without[i], without[j]) for j in everything for i in everything]
     adjugate: Scalars = np.array(cofactors, dtype=object).reshape(n, n)
     return adjugate, minor(everything, everything)
-
-
-def _solved(K: Scalars, b: Scalars) -> Scalars:
-    """The solution x of K x = b for a symmetric positive definite K, by K = L D Lᵀ; K is overwritten."""
-    n, x = len(b), b.copy()
-    for k in range(n):
-        diagonal = K[k, k]
-        for j in range(k):
-            K[k, k] = K[k, k] - K[k, j] * (K[k, j] * K[j, j])
-        link_steps.exceeds(K[k, k], REDUNDANT**2 * diagonal)  # records the assumption, which some state fulfils
-        for i in range(k + 1, n):
-            for j in range(k):
-                K[i, k] = K[i, k] - K[i, j] * (K[k, j] * K[j, j])
-            K[i, k] = K[i, k] / K[k, k]
-    for k in range(n):
-        for j in range(k):
-            x[k] = x[k] - K[k, j] * x[j]
-    x /= K.diagonal()
-    for k in reversed(range(n)):
-        for i in range(k + 1, n):
-            x[k] = x[k] - K[i, k] * x[i]
-    return x
 
 
 def outputs(

@@ -99,10 +99,9 @@ def _turn(beyond: list[Matrix]) -> Matrix | None:
 def moved_zeros(table: Table) -> tuple[Table, Table]:
     """The table with homes T exp(−Ŝ c) that have more zeros, and the constants c, which are added to the coordinates.
 
-    After a turn, a unit vector of the parent's frame is as near as possible to one of the joint's: no angle remains in
-    the home of a parallel axis, one in that of an axis in a coordinate plane. A slide moves the origin to the parent's,
-    or to an axis of the parent's frame, if the joint's axis meets it. Homes in which nothing is gained remain, and so
-    do those of group joints. The table is of floats, except for inertias, or of expressions.
+    After a turn, a unit vector of the parent's frame is as near as possible to one of the joint's. A slide moves the
+    origin to the parent's, or to an axis of the parent's frame, if the joint's axis meets it. Homes in which nothing is
+    gained remain, and so do those of group joints. The table is of floats, except for inertias, or of expressions.
     """
     table = table.copy()
     n = len(table) - 1

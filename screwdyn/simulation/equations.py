@@ -25,7 +25,6 @@ T = TypeVar("T")
 Torque = Callable[[float, State], ArrayLike | Mapping[str, ArrayLike]]
 Wrenches = Callable[[float, State], Mapping[str, ArrayLike]]
 Mask = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.intp]
 
 # Energies that are integrated with the motion: work of the torques, dissipation in joints, work of the wrenches.
 ENERGIES = 3
@@ -374,7 +373,7 @@ class Holding:
                 qd[self.stops.rows[entry]] = 0.0
 
 
-def _at_bounds(M: Array, at: Rows, a: Array, low: Array, high: Array) -> Array:
+def _at_bounds(M: Array, at: npt.NDArray[np.intp], a: Array, low: Array, high: Array) -> Array:
     """−1 and 1 where the λ that minimises ½ λᵀ A λ + λᵀ a is at its lower and upper bound, else 0; A of some rows."""
     from scipy.optimize import lsq_linear
 

@@ -2,16 +2,18 @@
 LQR against sway
 ================
 
-A UR5 holds a crate that swings on a universal joint. Its linear model, with eight freedoms, comes from the tree; a
-linear-quadratic regulator moves the arm so that the swing dies out, where an arm that only holds its position lets the
-crate swing on. A small motion is the one that the linear model predicts.
+A UR5 holds a crate that swings on a universal joint. A linear-quadratic regulator, of the linear model with eight
+freedoms, moves the arm so that the swing dies out, where an arm that only holds its position lets the crate swing on. A
+small motion is the one that the linear model predicts. Then a regulator with gains for every time lets a crucible sway
+less along a planned motion.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.linalg import expm, solve_continuous_are
+from scipy.linalg import expm
 
 import screwdyn as sd
+from screwdyn import control
 
 arm = sd.robots.ur5()
 hook = sd.universal("x", "y", passive=True, name="hook")
@@ -19,25 +21,23 @@ upright = sd.screw.inverse(arm.forward_kinematics("tool0", [0, -1.2, 1.8, -0.6, 
 upright[:3, 3] = 0
 arm.attach(sd.Inertia.box(3.0, (0.15, 0.15, 0.15), com=(0, 0, -0.4)), to="tool0", at=upright, joint=hook, name="crate")
 q0 = arm.equilibrium([0, -1.2, 1.8, -0.6, 1.57, 0, 0, 0])
-hold = arm.holding_torque(q0)[:6]
-
-A, B = arm.linearize(q0)
-Q, R = np.diag([*[10.0] * 6, 100, 100, *[0.1] * 6, 1, 1]), 0.1 * np.eye(6)
-gains = {
-    "LQR": np.linalg.solve(R, B.T @ solve_continuous_are(A, B, Q, R)),
-    "hold the arm": np.kron([100.0, 20.0], np.eye(6, 8) * arm.mass_matrix(q0).diagonal()),
-}
+Q = [10.0] * 6 + [100.0] * 2 + [0.1] * 6 + [1.0] * 2  # weights of positions, then of rates
+lqr = control.LQR(arm, q0, Q, 0.1)
+stiff = np.kron([100.0, 20.0], np.diag([1] * 6 + [0] * 2) * arm.mass_matrix(q0).diagonal())
 
 
-def swing(gain, angle, seconds):
+def hold(t, state):
+    return lqr.tau - stiff @ [*(state.q - q0), *state.qd]
+
+
+def swing(law, angle, seconds):
     start = sd.State(arm, q0 + np.eye(8)[6:].T @ (angle, angle / 2))
-    return sd.simulate(
-        arm, start, seconds, lambda t, now: hold - gain @ [*(now.q - q0), *now.qd], step=0.03, rtol=1e-6, atol=1e-8
-    )
+    return sd.simulate(arm, start, seconds, law, step=0.03, rtol=1e-6, atol=1e-8)
 
 
-small = swing(gains["LQR"], 0.01, 1.0)
-predicted = expm(A - B @ gains["LQR"]) @ [*[0] * 6, 0.01, 0.005, *[0] * 8]
+small = swing(lqr, 0.01, 1.0)
+A, B = arm.linearize(q0)
+predicted = expm(A - B @ lqr.gain) @ [*[0] * 6, 0.01, 0.005, *[0] * 8]
 print("positions after 1 s (mrad):", 1e3 * (small.q[-1] - q0), "linear:", 1e3 * predicted[:8], sep="\n")
 assert abs(small.q[-1] - q0 - predicted[:8]).max() < 1e-4
 
@@ -45,8 +45,8 @@ assert abs(small.q[-1] - q0 - predicted[:8]).max() < 1e-4
 # The crate seen from above for 6 s, and its distance from the place below the hook.
 plt.style.use("petroff10")
 figure, (top, chart) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", width_ratios=(1, 1.4))
-for name, gain in reversed(gains.items()):
-    run = swing(gain, 0.4, 6.0)
+for name, law in {"hold the arm": hold, "LQR": lqr}.items():
+    run = swing(law, 0.4, 6.0)
     at = run.pose("crate") @ (0, 0, -0.4, 1) - arm.forward_kinematics("crate", q0) @ (0, 0, -0.4, 1)
     top.plot(100 * at[:, 0], 100 * at[:, 1], label=name)
     chart.plot(run.t, 100 * np.linalg.norm(at[:, :3], axis=1), label=name)
@@ -54,3 +54,35 @@ top.set(aspect="equal", xlabel="x (cm)", ylabel="y (cm)")
 chart.set(xlabel="time (s)", ylabel="crate from its place at rest (cm)", xlim=(0, 6))
 chart.legend(frameon=False)
 plt.show()
+
+# %%
+# A crucible along a run
+# ----------------------
+# The Pelican carries a crucible on a passive joint; at the start it is 20° away from where the plan has it.
+arm = sd.robots.pelican()
+crucible = sd.Link("crucible", sd.Inertia.planar(1.5, (0.08, 0), 0.006))
+arm.attach(crucible, to="link2", joint=sd.revolute("z", passive=True, name="hook"))
+q0 = arm.equilibrium([-1.6, 1.2, 0.0])
+
+
+def way(t):
+    s = min(t / 1.5, 1.0)
+    return q0[:2] + (10 * s**3 - 15 * s**4 + 6 * s**5) * np.array([0.9, -0.2]), np.zeros(2), np.zeros(2)
+
+
+follow = control.ComputedTorque(arm, way)
+plan = sd.simulate(arm, sd.State(arm, q0), 3.0, follow, control_period=2e-3, step=0.01)
+along = control.TimeVaryingLQR(plan, [100.0, 100, 100, 1, 1, 10], 0.01)
+start = sd.State(arm, q0 + np.array([0, 0, np.radians(20)]))
+figure, chart = plt.subplots(figsize=(8, 4), layout="constrained")
+off = {}
+for name, law in {"follow the arm's path": follow, "LQR along the run": along}.items():
+    run = sd.simulate(arm, start, 3.0, law, control_period=2e-3, step=0.01)
+    off[name] = np.degrees(run.q.sum(axis=1) - plan.q.sum(axis=1))
+    chart.plot(run.t, off[name], label=name)
+chart.set(xlabel="time (s)", ylabel="crucible from its plan (°)", xlim=(0, 3))
+chart.legend(frameon=False)
+plt.show()
+last = {name: abs(x[plan.t > 2]).max() for name, x in off.items()}
+print(", ".join(f"{name}: {x:.2f}° in the last second" for name, x in last.items()))
+assert last["LQR along the run"] < 0.1 * last["follow the arm's path"]

@@ -3,12 +3,15 @@
 from screwdyn.control.adaptive import AdaptiveControl
 from screwdyn.control.laws import ComputedTorque, GravityCompensation, PassivityControl
 from screwdyn.control.observers import MomentumObserver, PayloadEstimator
+from screwdyn.control.regulators import LQR, TimeVaryingLQR
 
 __all__ = [
+    "LQR",
     "AdaptiveControl",
     "ComputedTorque",
     "GravityCompensation",
     "MomentumObserver",
     "PassivityControl",
     "PayloadEstimator",
+    "TimeVaryingLQR",
 ]

@@ -115,6 +115,10 @@ def _parallel_axis(mass: float, offset: Array) -> Array:
     return mass * np.array([[yy + zz, -xy, -xz], [-xy, xx + zz, -yz], [-xz, -yz, xx + yy]])
 
 
+# Names of the ten parameters of a body (docs/mathematics.md §10).
+INERTIAL: tuple[str, ...] = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+
+
 class Inertia:
     """Mass, centre of mass and inertia tensor of one rigid body, immutable.
 

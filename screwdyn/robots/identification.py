@@ -16,14 +16,13 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.inertia import INERTIAL, Inertia
 from screwdyn.physics.joint_forces import SLIP
 from screwdyn.tree import KinematicTree
 
 __all__ = ["BaseParameters", "Friction", "Identified", "ParameterEstimate", "base_parameters", "identify"]
 
-# Names and units of the ten parameters of a body (docs/mathematics.md §10).
-INERTIAL: tuple[str, ...] = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+# Units of the ten parameters of a body (docs/mathematics.md §10).
 _UNITS: tuple[str, ...] = ("kg", *["kg m"] * 3, *["kg m²"] * 6)
 
 

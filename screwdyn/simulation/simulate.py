@@ -27,6 +27,7 @@ from screwdyn.simulation.equations import Stops, Torque, Wrenches, guarded
 from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion
 from screwdyn.simulation.integrators import METHODS, Integrator
 from screwdyn.simulation.recording import Recording
+from screwdyn.simulation.sensitivities import Sensitivities
 
 if TYPE_CHECKING:
     from screwdyn.views.film import Animation
@@ -59,6 +60,7 @@ class Run(Recording):
     motions: tuple[TreeMotion, ...]
     events: tuple[Happened, ...]
     tree: Robot
+    sensitivities: Sensitivities | None = None
 
     @property
     def states(self) -> Sequence[State]:
@@ -88,6 +90,29 @@ class Run(Recording):
         motion = self.motions[int(owners[0])]
         q, qd, _ = motion.values(times)
         return State.of(motion.tree, q[0], qd[0], own=False)
+
+    def sensitivity(self, t: float, side: Side = "after") -> Array:
+        """Derivatives of the state at a time by the parameters of the run, of ``simulate(…, sensitivities=True)``.
+
+        Parameters
+        ----------
+        t, side
+            As for :meth:`at`.
+
+        Returns
+        -------
+        (2 nv, p) array
+            The rows are the freedoms of the tree at that time, then their rates; the columns are
+            ``sensitivities.parameters``. Positions change along the freedoms, as in :meth:`KinematicTree.linearize`.
+
+        Raises
+        ------
+        ScrewdynError
+            If the run was simulated without sensitivities, or the time is outside the run.
+        """
+        if self.sensitivities is None:
+            raise ScrewdynError("this run has no derivatives; simulate it with sensitivities=True")
+        return self.sensitivities.at(t, side)
 
     def pose(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
         """Poses of a link in the base frame, m.
@@ -326,6 +351,34 @@ class _States(Sequence[State]):
         return State.of(motion.tree, motion.q[k], motion.qd[k], own=False)
 
 
+def _sensitivities(
+    motions: Sequence[TreeMotion],
+    events: Sequence[Happened],
+    links: bool | Sequence[str],
+    controller: equations.Controller | None,
+    disturbance: equations.Disturbance | None,
+    stops: Stops | None,
+) -> Sensitivities:
+    """The derivatives of a run; ScrewdynError if it is not smooth between events."""
+    if controller is not None and controller.period is not None:
+        raise ScrewdynError("sensitivities need torques that follow the state at all times; omit control_period")
+    names = () if isinstance(links, bool) else tuple(links)
+    for link in names:
+        known = dict.fromkeys(x for motion in motions for x in motion.layout.tree.links)
+        UnknownNameError.check(link, tuple(known))
+
+    def make(tree: Robot, y: Array) -> equations.EquationsOfMotion:
+        made = equations.EquationsOfMotion(tree, controller, disturbance, stops, y)
+        if made.holding is not None:
+            raise ScrewdynError(
+                "sensitivities are not available with dry friction and inelastic stops, between which the motion is "
+                "not smooth; simulate tree.without_friction(), and use stops=SpringStop(…)"
+            )
+        return made
+
+    return Sensitivities(motions, events, names, make)
+
+
 def simulate(
     tree: Robot,
     state: State,
@@ -339,6 +392,7 @@ def simulate(
     wrenches: Wrenches | None = None,
     stops: Stops | None = None,
     saturate: bool = False,
+    sensitivities: bool | Sequence[str] = False,
     step: float | None = None,
     rtol: float = 1e-9,
     atol: float = 1e-10,
@@ -387,6 +441,10 @@ def simulate(
         Clip each torque at the ``effort`` of its joint, as a motor that cannot give more does. The clipped torques act,
         do work, and are those of the run. Joints without an effort are not limited. The effort of a joint that follows
         another one has no influence: the torque is that of the joint that it follows.
+    sensitivities : bool or sequence of str
+        Whether ``run.sensitivity(t)`` has the derivatives of the states by the start and by the times of events; names
+        of links ask for those by their inertias too. Needs smooth motions between events: no dry friction, inelastic
+        stops and control period.
     step : float, optional
         Seconds between samples, > 0; a thousandth of the duration by default. It is also the largest step of the
         integrator if there are callbacks, dry friction or stops: the integrator can miss changes of a torque or of a
@@ -485,4 +543,8 @@ def simulate(
         integrator = Integrator(method, rtol, atol)
         simulation = HybridSimulation(tree, start, end, step, integrator, controller, disturbance, stops, events)
         ended = simulation.run(state, progress)
-        return Run(*ended, tree, trial_calls=controller.calls if controller and period is None else 0)
+        made = None
+        if sensitivities is not False:
+            made = _sensitivities(ended[0], ended[2], sensitivities, controller, disturbance, stops)
+        calls = controller.calls if controller and period is None else 0
+        return Run(*ended, tree, trial_calls=calls, sensitivities=made)

@@ -97,9 +97,7 @@ class HandOverAndLoop(Case):
         ]
 
 
-@pytest.mark.parametrize(
-    "case", [GraspOnCondition, pytest.param(LockUnlock, marks=pytest.mark.soak), HandOverAndLoop]
-)
+@pytest.mark.parametrize("case", [GraspOnCondition, pytest.param(LockUnlock, marks=pytest.mark.soak), HandOverAndLoop])
 def test_derivatives_are_those_of_differences_of_runs(case):
     base = case()
     n, space = base.tree.nv, base.tree.model.configurations

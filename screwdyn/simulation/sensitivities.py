@@ -78,8 +78,8 @@ class Sensitivities:
         n, first = len(start), motions[0]
         P = np.zeros((2 * n, len(self.parameters)))
         P[:, : 2 * n] = np.eye(2 * n)
-        if first.layout.tree.loops:
-            P = self._columns(first.layout.tree, first.q[0], first.qd[0], P, {}, self._as_it_is)[0]
+        if first.tree.loops:
+            P = self._columns(first.tree, first.q[0], first.qd[0], P, {}, self._as_it_is)[0]
         homes: Homes = {}
         # For each motion its homes, and the columns at the ends of its steps.
         self._parts: list[tuple[Homes, list[Array]]] = []
@@ -139,8 +139,7 @@ class Sensitivities:
 
     def _linear(self, motion: TreeMotion, homes: Homes, times: Array) -> tuple[Array, Array]:
         """A, (k, 2 nv, 2 nv), and b, (k, 2 nv, p), at some times of a motion."""
-        layout, nv = motion.layout, len(motion.coordinates)
-        tree, model, k = layout.tree, layout.model, len(times)
+        tree, model, nv, k = motion.tree, motion.tree.model, len(motion.coordinates), len(times)
         q, qd = self._path(motion, times)
         equations = self._make(tree, np.concatenate([q[0], qd[0], np.zeros(3)]))
         force = _forces(equations, times, q, qd)
@@ -200,12 +199,13 @@ class Sensitivities:
     def _path(motion: TreeMotion, times: Array) -> tuple[Array, Array]:
         """Positions and rates at times of a motion, by the polynomials of the integrator."""
         owners = np.searchsorted([piece.t_old for piece in motion.pieces], times, side="right") - 1
-        y = np.empty((len(times), motion.layout.n))
+        model = motion.tree.model
+        y = np.empty((len(times), model.nq + model.nv))
         for k in np.unique(owners):
-            y[owners == k] = motion.pieces[max(k, 0)](times[owners == k])[: motion.layout.n].T
-        q, qd = motion.layout.parts(y)
-        if motion.layout.tree.loops:
-            q, qd = Closure(motion.layout.tree, motion.layout.model).project(q, qd)
+            y[owners == k] = motion.pieces[max(k, 0)](times[owners == k])[: y.shape[1]].T
+        q, qd = model.configurations.normalized(y[:, : model.nq]), y[:, model.nq :]
+        if motion.tree.loops:
+            q, qd = Closure(motion.tree, model).project(q, qd)
         return q, qd
 
     # Changes
@@ -213,8 +213,8 @@ class Sensitivities:
     def _changed(self, k: int, P: Array, homes: Homes, timed: str | None) -> tuple[Array, Homes]:
         """The columns and homes after the changes between motion k and the next one."""
         before, after, group = self._motions[k], self._motions[k + 1], self._changes[k]
-        tree, t, q, qd = before.layout.tree, float(before.t[-1]), before.q[-1], before.qd[-1]
-        flow, later = self._flow(tree, t, q, qd), self._flow(after.layout.tree, t, after.q[0], after.qd[0])
+        tree, t, q, qd = before.tree, float(before.t[-1]), before.q[-1], before.qd[-1]
+        flow, later = self._flow(tree, t, q, qd), self._flow(after.tree, t, after.q[0], after.qd[0])
         delays = np.zeros(P.shape[1])
         if timed is not None:
             delays[self.parameters.index(timed)] = 1.0
@@ -299,13 +299,13 @@ class Sensitivities:
 
 def _sizes(link: str, motions: Sequence[TreeMotion]) -> Array:
     """Sizes of changes of ten numbers that a body allows: m, m r and m r² with r its least radius of gyration."""
-    bodies = [x.layout.tree.link(link).inertia for x in motions if link in x.layout.tree.links]
+    bodies = [x.tree.link(link).inertia for x in motions if link in x.tree.links]
     body = next((x for x in bodies if x is not None), None)
     mass = 1.0 if body is None else float(body.mass)
     least = 0.0 if body is None else float(np.linalg.eigvalsh(np.asarray(body.tensor, dtype=np.float64))[0])
     if body is not None and not least > 0.0:
         raise InertiaError(
-            f"derivatives by the numbers of {link!r} need a body with inertia about every axis; a rod or a point has none"
+            f"derivatives by the numbers of {link!r} need a body with inertia about every axis, unlike a rod or a point"
         )
     radius = np.sqrt(least / mass) if body is not None else 1e-2
     return mass * np.repeat([1.0, radius, radius**2], [1, 3, 6])

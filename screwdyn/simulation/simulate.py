@@ -364,7 +364,7 @@ def _sensitivities(
         raise ScrewdynError("sensitivities need torques that follow the state at all times; omit control_period")
     names = () if isinstance(links, bool) else tuple(links)
     for link in names:
-        known = dict.fromkeys(x for motion in motions for x in motion.layout.tree.links)
+        known = dict.fromkeys(x for motion in motions for x in motion.tree.links)
         UnknownNameError.check(link, tuple(known))
 
     def make(tree: Robot, y: Array) -> equations.EquationsOfMotion:

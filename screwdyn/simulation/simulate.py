@@ -27,9 +27,9 @@ from screwdyn.simulation.equations import Stops, Torque, Wrenches, guarded
 from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion
 from screwdyn.simulation.integrators import METHODS, Integrator
 from screwdyn.simulation.recording import Recording
-from screwdyn.simulation.sensitivities import Sensitivities
 
 if TYPE_CHECKING:
+    from screwdyn.simulation.sensitivities import Sensitivities
     from screwdyn.views.film import Animation
 
 
@@ -360,6 +360,8 @@ def _sensitivities(
     stops: Stops | None,
 ) -> Sensitivities:
     """The derivatives of a run; ScrewdynError if it is not smooth between events."""
+    from screwdyn.simulation.sensitivities import Sensitivities
+
     if controller is not None and controller.period is not None:
         raise ScrewdynError("sensitivities need torques that follow the state at all times; omit control_period")
     names = () if isinstance(links, bool) else tuple(links)

@@ -6,8 +6,6 @@ import math
 import sys
 import warnings
 
-import numpy as np
-
 from screwdyn.core.errors import ScrewdynWarning
 from screwdyn.core.types import Array
 from screwdyn.mechanism.topology import Topology
@@ -19,7 +17,7 @@ _EXTENT = 3.0
 
 def check_positions(topology: Topology, q: Array) -> None:
     """Warn about angles of more than a turn beyond limits, which may be degrees, and quaternions (1, 0, 0, 0)."""
-    for k in np.flatnonzero((np.abs(q) > _TURN) | (q == 1.0)).tolist():
+    for k in [k for k, x in enumerate(q.tolist()) if x == 1.0 or not -_TURN <= x <= _TURN]:
         name, x = topology.positions[k], float(q[k])
         link = topology.carried.get(name.removesuffix("[x]"))
         joint = None if link is None else topology.attachments[link].joint

@@ -44,7 +44,12 @@ _MOST_OPTIONAL = 32  # the minimum number of bits of an unsigned long
 
 
 def c_source(
-    tree: Robot, functions: Iterable[str | Sequence[str]], *, prefix: str = "", optional: Iterable[str] = ()
+    tree: Robot,
+    functions: Iterable[str | Sequence[str]],
+    *,
+    prefix: str = "",
+    optional: Iterable[str] = (),
+    real: str = "double",
 ) -> str:
     """C99 source of some quantities of this tree, for a controller.
 
@@ -78,6 +83,8 @@ def c_source(
         of them. If the bit is 0, the results are those of the tree without the link and all links beyond it. The
         entries of M, C, forces and accelerations for the coordinates of these links are then zero: use the block of
         the other coordinates.
+    real : "double" or "float"
+        The type of all numbers. In ``float``, torques of a UR5 have errors of up to 2e-5 N m.
 
     Returns
     -------
@@ -86,7 +93,8 @@ def c_source(
     Raises
     ------
     ScrewdynError
-        If a function is unknown or given twice, or none is given; if the prefix cannot begin a C name; if an
+        If a function is unknown or given twice, or none is given; if the type is neither of the two, or a number of the
+        robot exceeds it; if the prefix cannot begin a C name; if an
         optional link is the base, or there are more than 32; if the tree has no coordinates; if two symbols have
         the same name, or an expression contains a function that C does not have; if a joint would be present
         without the joint that it follows; or for ``operational_inertia`` with an optional link that has freedoms.
@@ -138,7 +146,9 @@ def c_source(
     for request in itertools.chain(*asked):
         if request.entry.places == "loops" and not model.topology.loops:
             raise ScrewdynError(f"the tree has no loops, so {request.entry.name} has no entries; leave it out")
-    return _Source(model, prefix, listed(optional, "optional links")).text(asked)
+    if real not in ("double", "float"):
+        raise ScrewdynError(f"real must be 'double' or 'float'; got {real!r}")
+    return _Source(model, prefix, listed(optional, "optional links"), real == "float").text(asked)
 
 
 def listed(names: Any, what: str) -> tuple[Any, ...]:
@@ -162,8 +172,9 @@ def _name(group: Iterable[Request]) -> str:
 class _Source:
     """The common data of the functions of one text."""
 
-    def __init__(self, model: Model, prefix: str, optional: tuple[str, ...]) -> None:
+    def __init__(self, model: Model, prefix: str, optional: tuple[str, ...], single: bool) -> None:
         self.model, self.prefix, self.optional = model, prefix, optional
+        self.code = _single if single else str  # what C text becomes
         if optional:
             check_open(model.topology, "C source with optional links")
         for link in optional:
@@ -319,7 +330,10 @@ class _Source:
         lines = ["/* Values of the symbols in the numbers of the robot, in SI units and radians. */"]
         lines += ["typedef struct {"]
         for symbol, member in self.members.items():
-            lines.append(f"    double {member};" + (f" /* {quoted(symbol.name)} */" if symbol.name != member else ""))
+            lines.append(
+                f"    {self.code('double ')}{member};"
+                + (f" /* {quoted(symbol.name)} */" if symbol.name != member else "")
+            )
         return "\n".join([*lines, f"}} {self.prefix}parameters;"])
 
     def bit_names(self) -> list[str]:
@@ -374,7 +388,7 @@ class _Function:
             size = [sizes.get(str(d), str(n)) for d, n in zip(result.shape, y.shape, strict=True)]
             arguments.append(f"double {name}[{' * '.join(size or ['1'])}]")
         indented = ",\n    ".join(arguments)
-        return f"void {prefix}{_name(self.group)}(\n    {indented})"
+        return f"void {prefix}{_name(self.group)}(\n    {self.source.code(indented)})"
 
     @property
     def body(self) -> str:
@@ -391,7 +405,20 @@ class _Function:
         lines += statements(self.tape, outputs, lambda name: _read(name, text))
         read = {"carried" if kind in _CARRIED else _STRUCT if kind == "symbol" else kind for kind, _ in inputs}
         lines += [f"(void){x};" for x in (*self.inputs, *self.source.further) if x not in read]
-        return "\n".join(f"    {line}" for line in lines)
+        return self.source.code("\n".join(f"    {line}" for line in lines))
+
+
+def _single(code: str) -> str:
+    """C text in ``float``: its type, and the suffix of numbers and of the functions of ``math.h``."""
+    text = re.sub(r"\b(\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+)", lambda match: f"{_finite(match[1])}f", code)
+    return re.sub(r"\b([a-z]\w*)\(", r"\1f(", text.replace("double ", "float "))
+
+
+def _finite(value: str) -> str:
+    """A number as it is, if ``float`` has it."""
+    if float(value) > float(np.finfo(np.float32).max):
+        raise ScrewdynError(f"{value} exceeds the numbers of float; rescale the model, or write it in double")
+    return value
 
 
 def _present(tape: Tape, needs: int) -> Any:

@@ -390,3 +390,33 @@ def test_constants_that_have_overflown_are_refused():
     tree.attach(Inertia.point(1.0, (1, 0, 0)), to="a", joint=revolute("y", mimic=Mimic("a", 1e200)), name="b")
     with pytest.raises(ScrewdynError, match="a constant of the robot is inf, which is not finite"):
         tree.c_source(["mass_matrix"])
+
+
+@pytest.mark.parametrize("carried", [0, 1])
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_single_precision_of_a_ur5(tmp_path, language, carried):
+    arm = sd.robots.ur5()
+    arm.attach(Inertia.box(3.0, (0.2, 0.15, 0.1), com=(0, 0, 0.1)), to="tool0", name="crate")
+    text = arm.c_source(["inverse_dynamics", "reference_regressor:crate"], optional=["crate"], real="float")
+    assert not re.search(r"\bdouble\b|\d\.\d+(e-?\d+)?[^\df.e]|\b(sin|cos)\(", text[text.index("#include <math.h>") :])
+    library, rng = load(text, tmp_path, language), np.random.default_rng(0)
+    library.inverse_dynamics.restype = None
+    states = rng.uniform(-1, 1, (3, 1000, 6)).astype(np.float32)
+    states[0] *= np.float32(3.14)
+    found = np.full((1000, 6), np.nan, dtype=np.float32)
+    for *state, tau in zip(*states, found, strict=True):
+        library.inverse_dynamics(*map(pointer, state), ctypes.c_ulong(carried), pointer(tau))
+    if not carried:
+        arm.detach("crate")
+    error = np.abs(found - arm.inverse_dynamics(*states.astype(float)))
+    assert error.max() < 2e-5  # of up to 80 N m, of which the last bit of float is 8e-6
+    assert (error < 1e-5).mean() > 0.998
+
+
+def test_the_type_of_numbers_is_one_of_two():
+    with pytest.raises(ScrewdynError, match="real must be 'double' or 'float'; got 'half'"):
+        sd.robots.two_link().c_source(["mass_matrix"], real="half")
+    heavy = KinematicTree()
+    heavy.attach(Inertia.point(1e39, (1, 0, 0)), to="base", joint=revolute("z"))
+    with pytest.raises(ScrewdynError, match="exceeds the numbers of float; rescale"):
+        heavy.c_source(["mass_matrix"], real="float")

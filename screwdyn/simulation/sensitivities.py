@@ -287,10 +287,13 @@ class Sensitivities:
                 if link in other.links:  # noqa: B023
                     other = _with_inertia(other, link, s * unit)  # noqa: B023
                 other, after = change(other, _moved(other, q, qd, s * d), link, s * unit)  # noqa: B023
-                moved = [screw.log(screw.inverse(places[x]) @ T) for x, T in _homes(other.topology).items()]
+                moved = [_from_home(places[x], T) for x, T in _homes(other.topology).items()]
                 return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, *moved])
 
-            found.append(_scaled(size * column, outcome, own) / size)
+            if link or own or column.any():
+                found.append(_scaled(size * column, outcome, own) / size)
+            else:  # the time of a later event
+                found.append(np.zeros(2 * len(state.qd) + 6 * len(places)))
         total = np.array(found).T
         n = 2 * len(state.qd)
         twists = dict(zip(places, total[n:].reshape(len(places), 6, -1), strict=True))
@@ -349,6 +352,11 @@ def _moved(tree: Robot, q: Array, qd: Array, direction: Array) -> State:
 def _homes(topology: Topology) -> dict[str, Array]:
     """Poses of all links in their parents at neutral positions."""
     return {x: at.home for x, at in topology.attachments.items()}
+
+
+def _from_home(home: Array, T: Array) -> Array:
+    """The twist from one home pose to another, (6,); most links have not moved."""
+    return np.zeros(6) if T is home or np.array_equal(T, home) else screw.log(screw.inverse(home) @ T)
 
 
 def _with_homes(tree: Robot, twists: Mapping[str, Array]) -> Robot:

@@ -17,14 +17,16 @@ import numpy as np
 
 from screwdyn.backends.c import ascii_text, identifier, identifiers, number, statements
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import Scalars, scalars
+from screwdyn.backends.tape.trace import Scalars, Subject, derivative, scalars
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.forms.requests import Request, requested, results, symbols_of
 from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.charts import ORIENTATION, ROW, Charts
+from screwdyn.physics.joint_forces import STEPS, JointForces
 from screwdyn.physics.model import Model, Robot
+from screwdyn.physics.quantities import CATALOGUE, Quantity, Result
 from screwdyn.physics.recursions.links import FRAMES
 from screwdyn.physics.table import ARMATURE, FIRST, MASS, OWN_MASS, OWN_ROWS, PARENT, TURN
 
@@ -36,6 +38,7 @@ _ARGUMENTS = {
     "tau": "forces of the joints, N m or N",
     "qd_ref": "rates of a reference, rad/s or m/s",
     "qdd_ref": "accelerations of a reference, rad/s^2 or m/s^2",
+    "dt": "duration of the step, s",
 }
 _STRUCT = "values"  # the argument with the values of the robot's symbols
 # Inputs of a tape that are computed from bits, with their values.
@@ -60,6 +63,12 @@ def c_source(
     ``double``: those of q, qd, qdd and tau that they need, then the results, matrices row by row. They need only
     ``math.h``, use no heap and keep no state. The numbers of the tree are written with all digits; later changes of
     the tree do not affect the text.
+
+    "derivatives:inverse_dynamics", and likewise for other quantities of trees without closed loops, has the derivatives
+    of each result by each argument as results, such as ``tau_by_q``; those by q are along the freedoms, as in
+    ``tree.derivatives``. "step:semi_implicit_euler" and "step:rk4" take q, qd, tau and ``double dt`` and return
+    ``q_next`` and ``qd_next``, as in :meth:`Compiled.rollout`, with the own forces of the joints. The regressor of a
+    link is "reference_regressor:<link>" for qd_ref = qd and qdd_ref = qdd.
 
     A function has the name of its quantity, followed by the link and the frame if they are given:
     "jacobian:tool0:body" becomes ``jacobian_tool0_body``. Quaternions must have length 1.
@@ -127,7 +136,7 @@ def c_source(
     """
     model = tree.model
     groups = [listed(group, "a group of functions") for group in listed(functions, "functions")]
-    asked = [tuple(requested(name, tuple(model.placements)) for name in group) for group in groups]
+    asked = [tuple(_requested(name, model) for name in group) for group in groups]
     given: dict[str, Any] = {}
     for group, requests in zip(groups, asked, strict=True):
         if len(set(map(_label, requests))) < len(group) or not group:
@@ -158,9 +167,46 @@ def listed(names: Any, what: str) -> tuple[Any, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
+class _Derivatives(Request):
+    """A request of the derivatives of a quantity."""
+
+
+# Steps of integrators as functions of C.
+_NEXT = Result("q_next", ("q",), "rad or m"), Result("qd_next", ("v",), "rad/s or m/s")
+_STEP = {
+    f"step:{method}": Request(
+        Quantity(
+            f"step_{method}",
+            ("q", "qd", "tau", "dt"),
+            CATALOGUE["forward_dynamics"].recursion,
+            _NEXT,
+            doc=f"State after a step by {method}, with the own forces of the joints",
+        )
+    )
+    for method in STEPS
+}
+
+
+def _requested(name: object, model: Model) -> Request:
+    """The request with a given name: a quantity, its derivatives, or a step."""
+    form, _, of = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if form in ("derivatives", "step"):
+        check_open(model.topology, f"C source of {name!r}")
+    if form == "derivatives":
+        return _Derivatives(*requested(of, tuple(model.placements)))
+    if form == "step" and name not in _STEP:
+        raise ScrewdynError(f"a step is one of {', '.join(map(repr, _STEP))}; got {name!r}")
+    return _STEP[str(name)] if form == "step" else requested(name, tuple(model.placements))
+
+
 def _label(request: Request) -> str:
     """A request as a part of a C name."""
-    parts = [request.entry.name, request.link and identifier(request.link), request.frame]
+    parts = [
+        "derivatives" * isinstance(request, _Derivatives),
+        request.entry.name,
+        request.link and identifier(request.link),
+        request.frame,
+    ]
     return "_".join(part for part in parts if part)
 
 
@@ -238,6 +284,37 @@ class _Source:
         if solves:
             found[0] *= np.array([_present(tape, needs) for needs in self.freedom_needs], dtype=object)
         return found
+
+    def named(self, tape: Tape, request: Request) -> list[tuple[Result, Scalars]]:
+        """The results of a request, of derivatives or of a step, with their names."""
+        entry, subject = request.entry, Subject(self.model.entries.astype(object), self.model.charts)
+        if request in _STEP.values():
+            return list(zip(entry.given, self.step(tape, entry.name.removeprefix("step_"), subject), strict=True))
+        found = list(zip(entry.given, self.results(tape, request), strict=True))
+        if not isinstance(request, _Derivatives):
+            return found
+        return [
+            (
+                Result(f"{x.name}_by_{by}", (*x.shape, "v"), f"{x.unit} per unit of {by}"),
+                derivative(tape, y, by, subject),
+            )
+            for x, y in found
+            for by in entry.arguments
+        ]
+
+    def step(self, tape: Tape, method: str, subject: Subject) -> tuple[Scalars, Scalars]:
+        """q and q̇ after a step; the accelerations are recorded once."""
+        from screwdyn.backends.llvm.program import Motion
+
+        own, forces = Tape(), self.model.joint_forces
+        (accelerations,) = self.results(own, Request(CATALOGUE["forward_dynamics"]))
+        fields = [x for x in JointForces._fields if x != "where"]
+        parameters = {(x, k): float(value) for x in fields for k, value in enumerate(getattr(forces, x)) if value}
+        control = {"tau": subject.inputs(tape, "tau")}
+        motion = Motion(tape, own, subject, accelerations, parameters, control)
+        q, qd = subject.inputs(tape, "q"), subject.inputs(tape, "qd")
+        after: tuple[Scalars, Scalars] = STEPS[method](motion, q, qd, tape.input(("dt", 0)))
+        return after
 
     def inertias(self, tape: Tape, table: Scalars) -> tuple[Scalars, Scalars]:
         """The table without optional bodies, whose armatures are 0 if they are left out, and their inertial numbers."""
@@ -348,11 +425,7 @@ class _Function:
     def __init__(self, source: _Source, group: tuple[Request, ...]) -> None:
         self.source, self.group, self.tape = source, group, Tape()
         self.inputs = [x for x in _ARGUMENTS if any(x in request.entry.arguments for request in group)]
-        found = [
-            (request, result, y)
-            for request in group
-            for result, y in zip(request.entry.given, source.results(self.tape, request), strict=True)
-        ]
+        found = [(request, result, y) for request in group for result, y in source.named(self.tape, request)]
         names = [result.name for _, result, _ in found]
         # The request is added to a name that would be that of two arguments.
         self.outputs = {
@@ -370,6 +443,7 @@ class _Function:
             notes += [f"frame {FRAMES[request.code]}"] if "frame" in request.entry.parameters else []
             over = model.path(str(request.link)) if any("k" in x.shape for x in request.entry.given) else ()
             notes += [f"over the freedoms {', '.join(str(model.coordinates.index(x)) for x in over)}"] if over else []
+            notes += ["derivatives by the arguments"] if isinstance(request, _Derivatives) else []
             what = "; ".join([ascii_text(request.entry.summary), *notes])
             parts.append(f"{', '.join(names)}: {what}.")
         given = [f"{x}: {_ARGUMENTS[x]}" for x in self.inputs]
@@ -382,7 +456,9 @@ class _Function:
     def signature(self) -> str:
         upper, prefix = self.source.prefix.upper(), self.source.prefix
         sizes = {"q": f"{upper}NQ", "v": f"{upper}NV"}
-        arguments = [f"const double {x}[{sizes['q' if x == 'q' else 'v']}]" for x in self.inputs]
+        arguments = [
+            "double dt" if x == "dt" else f"const double {x}[{sizes['q' if x == 'q' else 'v']}]" for x in self.inputs
+        ]
         arguments += self.source.further.values()
         for name, (_, result, y) in self.outputs.items():
             size = [sizes.get(str(d), str(n)) for d, n in zip(result.shape, y.shape, strict=True)]
@@ -433,7 +509,7 @@ def _read(name: Any, numbers: Mapping[Any, str]) -> str:
         return numbers[i]
     if group in _CARRIED:
         return f"(carried & {hex(i)}ul) == {hex(i)}ul ? {_CARRIED[group]}"
-    return f"{group}[{i}]"
+    return "dt" if group == "dt" else f"{group}[{i}]"
 
 
 def quoted(name: str) -> str:

@@ -541,28 +541,32 @@ class StepKind(NamedTuple):
     forces: tuple[tuple[str, int], ...]  # parameters of the joints' own forces that are not zero
 
 
-class _Motion:
-    """A tree on a tape, for ``STEPS``; forward dynamics is recorded once, on ``own``, and repeated for each state."""
+class Motion:
+    """A tree on a tape, for ``STEPS``; ``accelerations`` are recorded once, on ``own``, and repeated for each state.
 
-    def __init__(self, tape: Tape, own: Tape, subject: Subject, kind: StepKind) -> None:
+    ``parameters`` are those of the joints' own forces, by field and freedom; ``control`` has the torques, "tau", or the
+    fields of :class:`Feedback`.
+    """
+
+    def __init__(
+        self,
+        tape: Tape,
+        own: Tape,
+        subject: Subject,
+        accelerations: Scalars,
+        parameters: Mapping[tuple[str, int], Scalar],
+        control: Mapping[str, Scalars],
+    ) -> None:
         self._tape, self._own, self._charts, self._freedoms = tape, own, subject.chart, subject.freedoms
-        n = subject.nv
+        self._acceleration, n = accelerations, subject.nv
         # The position of each freedom.
         self._where = np.zeros(n, dtype=np.intp)
         self._where[self._freedoms] = self._charts.where
-        table = subject.table.copy()
-        if kind.rows:
-            bodies = trace.inputs(own, "bodies", range(NUMBERS * len(kind.rows)))
-            table[list(kind.rows), MASS:PARENT] = bodies.reshape(-1, NUMBERS)
-        (self._acceleration,) = trace.outputs(own, "forward_dynamics", subject._replace(table=table))
         numbers = {field: trace.zeros(n) for field in JointForces._fields if field != "where"}
-        for field, row in kind.forces:
-            numbers[field][row] = tape.input((field, row))
+        for (field, row), value in parameters.items():
+            numbers[field][row] = value
         forces: Any = JointForces
         self._forces = forces(**numbers, where=self._where)
-        control = {
-            group: trace.inputs(tape, group, range(subject.nq if group == "q_target" else n)) for group in kind.control
-        }
         self._tau = control.get("tau", 0.0)
         self._feedback = Feedback(**control) if len(control) > 1 else None
 
@@ -622,7 +626,17 @@ def _recorded_steps(structure: Structure, kind: StepKind) -> Program:
     if kind.rows:
         lengths["bodies"] = NUMBERS * len(kind.rows)
     q, qd = (subject.inputs(tape, group) for group in ("q", "qd"))
-    after = STEPS[kind.method](_Motion(tape, own, subject, kind), q, qd, tape.input(("dt", 0)))
+    table = subject.table.copy()
+    if kind.rows:
+        bodies = trace.inputs(own, "bodies", range(NUMBERS * len(kind.rows)))
+        table[list(kind.rows), MASS:PARENT] = bodies.reshape(-1, NUMBERS)
+    (accelerations,) = trace.outputs(own, "forward_dynamics", subject._replace(table=table))
+    control = {
+        group: trace.inputs(tape, group, range(subject.nq if group == "q_target" else n)) for group in kind.control
+    }
+    parameters = {name: tape.input(name) for name in kind.forces}
+    motion = Motion(tape, own, subject, accelerations, parameters, control)
+    after = STEPS[kind.method](motion, q, qd, tape.input(("dt", 0)))
     return planned("step", tape, lengths, after)
 
 

@@ -161,3 +161,24 @@ def test_the_readme_has_the_figures_of_the_benchmarks():
     assert numbers["`import screwdyn`; a process from its start to its first M"]["screwdyn"].startswith(
         imported["measured"]
     )
+
+
+def test_the_paper_has_the_figures_of_the_benchmarks():
+    paper = " ".join(text_of("docs/paper.md").split())
+    rows = table("docs/paper.md", "<!-- benchmarks/peers.py -->").values()
+    measured = table("benchmarks/README.md", "## A grasp in six libraries").values()
+    for printed, row in zip(rows, measured, strict=True):
+        found = [row[column].split(",")[0] for column in ("momentum gained or lost", "error of M'", "ms")]
+        assert [*printed.values()] == found
+    attaching = table("benchmarks/README.md", "## Attaching")["ratio"]
+    assert f"{float(attaching['UR5']):.1f} of Pinocchio's time on a UR5 and {attaching['Talos']} on" in paper
+    calls = table("benchmarks/README.md", "## Single calls from Python").values()
+    robots = "UR5 (6)", "Panda (9)", "Talos, fixed base (32)", "Talos, free base (38)"
+    ratios = [float(x) for row in calls for robot in robots for x in row[robot].split(", ")]
+    assert f"take {min(ratios)} to {max(ratios)} of the time of Pinocchio's calls" in paper
+    loops = re.search(r"\(ratio ([\d.]+)\) and [\d.]+ µs \(([\d.]+)\)", text_of("benchmarks/README.md"))
+    assert f"takes {loops[1]} of the time of Pinocchio's proximal solver and {loops[2]} of" in paper
+    million = re.search(r"(\d+ to \d+ million) inverse dynamics", text_of("README.md"))[1]
+    assert million in paper
+    rollouts = re.search(r"(\d+ to \d+) times as many steps as MuJoCo", text_of("README.md"))[1]
+    assert f"{rollouts} times as many steps per second as MuJoCo" in paper

@@ -10,12 +10,11 @@ import numpy as np
 
 import screwdyn as sd
 from screwdyn import formulations
-from screwdyn.papers.formulations.jacobians import partial
 
 arm = sd.robots.puma560()
 q, qd = np.random.default_rng(0).uniform(-1, 1, (2, arm.nv))
 lecture = formulations.lagrangian(arm)
-B_dot = partial(lecture.B, q) @ qd
+B_dot = arm.derivatives.mass_matrix_dot(q, qd)
 matrices = {
     "Christoffel symbols, Eq. 46": lecture.C(q, qd),
     "Truc, Eq. 52": formulations.kronecker(arm).C(q, qd),

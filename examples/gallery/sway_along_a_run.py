@@ -2,8 +2,9 @@
 A crucible that sways less along its way
 ========================================
 
-The Pelican carries a crucible on a passive joint; at the start it is 20° away from where the plan has it. A regulator with
-gains for every time of the planned run lets the sway die out on the way, where an arm that follows its path does not.
+The Pelican carries a crucible on a passive joint; at the start it is 20° away from where the plan has it. A regulator
+with gains for every time of the planned run lets the sway die out on the way, where an arm that follows its path does
+not.
 """
 
 import matplotlib.pyplot as plt

@@ -24,6 +24,7 @@ BELOW = {"lightest_arm", "pelican_crucible"}
 FIGURES = {
     "arm_selection": ["arm_selection_planar.png", "arm_selection_spatial.png"],
     "dominance_puma": ["dominance_puma.png"],
+    "mpc_in_c": ["mpc_in_c.png"],
     "truc_feedforward": ["truc_feedforward.png"],
     "well_conditioned_arm": ["well_conditioned_arm.png"],
 }

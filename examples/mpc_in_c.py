@@ -1,11 +1,11 @@
-"""
-Model predictive control in C
-=============================
+"""Model predictive control in C: a crane grasps a load of 600 kg on the way, and its controller has a bit for it.
 
-A crane moves its trolley, grasps a load of 600 kg on the way and goes on. Twenty times a second, a controller in C
-without heap predicts three seconds with one step of an integrator per period, takes the derivatives there, and improves
-its forces by a Riccati recursion. Steps and derivatives are generated, with a bit that says whether the load is there.
-A controller that leaves the bit at zero does not know the load, and overshoots.
+Twenty times a second, a controller in C without heap predicts three seconds with one step of an integrator per period,
+takes the derivatives there, and improves its forces by a Riccati recursion. Steps and derivatives are generated, with a
+bit that says whether the load is there. A controller that leaves the bit at zero does not know the
+load, and overshoots.
+
+    python examples/mpc_in_c.py
 """
 
 import ctypes
@@ -101,7 +101,6 @@ with tempfile.TemporaryDirectory() as folder:
 vector = np.ctypeslib.ndpointer(dtype=np.float64, flags="C")
 mpc.argtypes, mpc.restype = [vector, ctypes.c_double, ctypes.c_ulong, vector], None
 
-# %%
 # Operations of a call, counted in the text: those of the model for each of the 60 periods, and of the recursion.
 body = model[model.index("#include") :]
 of_model = sum(body.count(f" {sign} ") for sign in "+-*/") + body.count("sin(") + body.count("cos(")
@@ -111,7 +110,6 @@ each = min(timeit.repeat(lambda: mpc(np.array([0, 0.1, 0, 0]), 6.0, 1, u), numbe
 print(f"{60 * of_model} operations of the model, about {60 * recursion} of the recursion: {1e6 * each:.0f} µs a call")
 
 
-# %%
 # On the simulated crane, which grasps the load at 2 s while it moves.
 def controlled(told):
     u, forces = np.zeros(60), []
@@ -143,4 +141,5 @@ for chart in (way, swing):
 way.set(ylabel="trolley (m)", xlim=(0, 14), title="from 2 s on with the load")
 swing.set(ylabel="rope from the vertical (°)", xlabel="time (s)")
 way.legend(frameon=False)
-plt.show()
+figure.savefig("mpc_in_c.png")
+print("figure: mpc_in_c.png")

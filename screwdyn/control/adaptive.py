@@ -97,6 +97,8 @@ class AdaptiveControl(PassivityControl):
         super().__init__(tree, reference, stiffness=stiffness, damping=damping)
         if isinstance(links, str) or not rate >= 0:
             raise ScrewdynError(f"links must be a sequence of names, and rate at least 0; got {links!r} and {rate!r}")
+        if not 0 <= mass[0] < mass[1]:
+            raise ScrewdynError(f"mass must be the least and the largest mass of a load, kg; got {mass!r}")
         self.links, self.rate, self.masses, self.still = tuple(links), rate, mass, still
         self._starts: dict[str, Array] = {}
         start = Inertia.box(1.0, (0.5, 0.5, 0.5)) if start is None else start
@@ -104,6 +106,8 @@ class AdaptiveControl(PassivityControl):
             if isinstance(start, Mapping):
                 UnknownNameError.check(link, start)
             body = start[link] if isinstance(start, Mapping) else start
+            if not isinstance(body, Inertia):
+                raise ScrewdynError(f"start must be an Inertia, or a mapping from link to Inertia; got {start!r}")
             if not is_consistent(body.parameters) or not mass[0] <= body.mass <= mass[1]:
                 raise InertiaError(
                     f"the first estimate of {link!r} must be a body with volume and a mass between {mass[0]:g} and "
@@ -126,7 +130,10 @@ class AdaptiveControl(PassivityControl):
         Call it once in each period: in simulations with ``control_period``.
         """
         if self._last is not None and t < self._last:
-            raise ScrewdynError(f"time went back from {self._last:g} to {t:g} s; call it once in each period")
+            raise ScrewdynError(
+                f"time went back from {self._last:g} to {t:g} s; call the law once in each period, in simulations with "
+                f"control_period=, and make a new one for each run"
+            )
         plan = self._planned(state)
         torque, slip = self._passive(plan, t, state)
         tau = self._clipped(plan, torque)

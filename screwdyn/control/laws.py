@@ -76,7 +76,7 @@ class Law:
         self.saturated: tuple[str, ...] = ()
         self._plan: _Plan | None = None
         for name, gain in gains.items():
-            given = np.asarray(gain, dtype=np.float64)
+            given = tree.model.numbers(name, gain)
             if given.shape not in ((), (len(self.coordinates),)) or not (given >= 0).all():
                 names = ", ".join(self.coordinates)
                 raise ShapeError(f"{name} must be a number of at least 0, or one for each of: {names}; got {gain!r}")
@@ -103,6 +103,10 @@ class Law:
             np.array([k for k, x in enumerate(own) if x in names], dtype=np.intp)
             for own, names in ((self.coordinates, tree.coordinates), (self.positions, tree.positions))
         )
+        if not len(driven):
+            raise ScrewdynError(
+                f"the tree of the state has none of the joints that this law drives: {', '.join(self.coordinates)}"
+            )
         joints = [tree.joint(name) for name in tree.joints]
         efforts = [x.effort for x in joints if x.mimic is None for _ in range(x.nv)]
         bounds = np.array([np.inf if x is None else x for x in efforts])
@@ -160,7 +164,10 @@ class TrackingLaw(Law):
 
     def _errors(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array, Array]:
         """Errors of positions and of rates, and the accelerations of the reference, of the driven freedoms."""
-        q, qd, qdd = (np.asarray(x, dtype=np.float64) for x in self.reference(t))
+        given = self.reference(t)
+        if not isinstance(given, tuple | list) or len(given) != 3:
+            raise ShapeError(f"the reference must return (q, qd, qdd); it returned {given!r} at t = {t:g} s")
+        q, qd, qdd = map(np.asarray, given)
         positions, freedoms = (len(self.positions),), (len(self.coordinates),)
         if q.shape != positions or qd.shape != freedoms or qdd.shape != freedoms:
             raise ShapeError(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError, UnknownNameError
+from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.topology import Topology, check_open
 from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
+from screwdyn.physics.state import State, by_name
 from screwdyn.robots.identification import consistent_fit, is_consistent
 
 # Eigenvalue of the information, of unit diagonal, below which a direction counts as not determined.
@@ -29,7 +30,10 @@ class _Momentum:
     def begins(self, t: float, state: State, what: str) -> bool:
         """Note the tree and the time; whether the tree is another one. ScrewdynError if time went back."""
         if self.topology is not None and t < self.time:
-            raise ScrewdynError(f"time went back from {self.time:g} to {t:g} s; call the {what} once in each period")
+            raise ScrewdynError(
+                f"time went back from {self.time:g} to {t:g} s; call the {what} once in each period, in simulations "
+                f"with control_period=, and make a new one for each run"
+            )
         new = state.topology is not self.topology
         if new:
             check_open(state.topology, f"the {what}")
@@ -46,9 +50,15 @@ class _Momentum:
         return rate + tree.joint_force(q, qd) if self.forces else rate
 
     def torque(self, tau: ArrayLike) -> Array:
-        """Torques of all freedoms; ShapeError for a wrong shape."""
-        given = np.asarray(tau, dtype=np.float64)
-        return given if given.shape == (self.tree.nv,) else np.asarray(self.tree.model.torques(given))
+        """Torques of all freedoms; ShapeError for a wrong shape or an entry that is not finite."""
+        names = self.tree.coordinates
+        if isinstance(tau, Mapping):
+            found = by_name(self.tree, "tau", tau, names)
+            tau = [found.get(name, 0.0) for name in names]
+        given = self.tree.model.numbers("tau", tau)
+        if not np.isfinite(given).all():
+            raise ShapeError(f"tau is {given[~np.isfinite(given)][0]} in an entry; every entry must be finite")
+        return given if given.shape == (len(names),) else np.asarray(self.tree.model.torques(given))
 
 
 class MomentumObserver:
@@ -100,8 +110,9 @@ class MomentumObserver:
         t : float
             s, from 0 on or later; not before that of the last call.
         state : State
-        tau : (nv,) or (number of active freedoms,) array
-            The torques that have acted since the last call.
+        tau : (nv,) or (number of active freedoms,) array, or mapping from coordinate to torque
+            The torques that have acted since the last call, not those that the law gives now; of no effect in the first
+            call.
         """
         seen = self._momentum
         if seen.begins(t, state, "observer"):
@@ -169,12 +180,15 @@ class PayloadEstimator:
         self,
         link: str,
         *,
-        noise: float | dict[str, float],
-        momentum_noise: float | dict[str, float] = 0.0,
+        noise: float | Mapping[str, float],
+        momentum_noise: float | Mapping[str, float] = 0.0,
         window: int = 20,
     ) -> None:
-        if window < 1:
-            raise ScrewdynError(f"window must be at least 1 call; got {window}")
+        if int(window) != window or window < 1:
+            raise ScrewdynError(f"window must be a whole number of at least 1 call; got {window!r}")
+        for what, given in (("noise", noise), ("momentum_noise", momentum_noise)):
+            if not all(0 <= x < np.inf for x in (given.values() if isinstance(given, Mapping) else [given])):
+                raise ScrewdynError(f"{what} must be finite numbers of at least 0; got {given!r}")
         self.link, self.window, self.windows = link, window, 0
         self._noise, self._momentum_noise = noise, momentum_noise
         self._momentum = _Momentum()
@@ -194,8 +208,9 @@ class PayloadEstimator:
             body = tree.link(self.link).inertia
             self._of_tree = np.zeros(10) if body is None else body.parameters
             self._variances = self._of(tree, self._noise), self._of(tree, self._momentum_noise)
-            if not (self._variances[0] + self._variances[1] > 0).all():
-                raise ScrewdynError("each freedom needs a noise of its torque or of its momentum above 0")
+            if not (known := self._variances[0] + self._variances[1] > 0).all():
+                lacking = ", ".join(compress(tree.coordinates, ~known))
+                raise ScrewdynError(f"each freedom needs a noise of its torque or of its momentum above 0: {lacking}")
             self._left = 0
         Y = tree.momentum_rate_regressor(self.link, q, qd)
         rate = seen.rate(state) - Y @ self._of_tree  # of all other links
@@ -212,9 +227,11 @@ class PayloadEstimator:
             self._columns, self._known, self._torques, self._left = P, p, 0.0, self.window
         self._last_columns, self._last_rate = Y, rate
 
-    def _of(self, tree: Robot, noise: float | dict[str, float]) -> Array:
+    def _of(self, tree: Robot, noise: float | Mapping[str, float]) -> Array:
         """Variances of all freedoms."""
-        if isinstance(noise, dict):
+        if isinstance(noise, Mapping):
+            for name in noise:
+                UnknownNameError.check(name, tree.coordinates, "coordinate")
             return np.array([noise.get(name, 0.0) for name in tree.coordinates]) ** 2
         return np.full(tree.nv, float(noise)) ** 2
 

@@ -40,8 +40,9 @@ _STILL = 1e-11
 _POINTS, _WEIGHTS = (0.5 * (np.polynomial.legendre.leggauss(4)[0] + 1), 0.5 * np.polynomial.legendre.leggauss(4)[1])
 _UP_TO = np.array([_POINTS**k / k for k in range(1, 5)]).T @ np.linalg.inv(np.vander(_POINTS, increasing=True))
 
-# Twists of the homes of links by parameter, (6, p), by link.
-Homes = dict[str, Array]
+# Twists of the homes of links and of loops by parameter, (6, p), by kind and name.
+Key = tuple[str, str]
+Homes = dict[Key, Array]
 
 
 class Sensitivities:
@@ -68,7 +69,7 @@ class Sensitivities:
         # The changes between one motion and the next.
         self._changes = [[x for x in happened if x.t == motion.t[-1]] for motion in motions[:-1]]
         start = motions[0].coordinates
-        times = [self._time_of(group) for group in self._changes]
+        times = _distinct([self._time_of(group) for group in self._changes])
         self.parameters: tuple[str, ...] = (
             *(f"q:{name}" for name in start),
             *(f"qd:{name}" for name in start),
@@ -131,10 +132,11 @@ class Sensitivities:
         if not len(h):
             return np.zeros((0, n, n)), np.zeros((0, n, p))
         A, b = self._linear(motion, homes, times)
-        A, b = A.reshape(-1, 4, n, n), b.reshape(-1, 4, n, p)
-        system = np.eye(4 * n) - np.einsum("s,ij,sikl->sikjl", h, _UP_TO, A).reshape(-1, 4 * n, 4 * n)
-        slopes = np.linalg.solve(system, np.concatenate([A, b], axis=-1).reshape(-1, 4 * n, n + p))
-        total = np.einsum("s,i,sikl->skl", h, _WEIGHTS, slopes.reshape(-1, 4, n, n + p))
+        steps = len(h)
+        A, b = A.reshape(steps, 4, n, n), b.reshape(steps, 4, n, p)
+        system = np.eye(4 * n) - np.einsum("s,ij,sikl->sikjl", h, _UP_TO, A).reshape(steps, 4 * n, 4 * n)
+        slopes = np.linalg.solve(system, np.concatenate([A, b], axis=-1).reshape(steps, 4 * n, n + p))
+        total = np.einsum("s,i,sikl->skl", h, _WEIGHTS, slopes.reshape(steps, 4, n, n + p))
         return np.eye(n) + total[..., :n], total[..., n:]
 
     def _linear(self, motion: TreeMotion, homes: Homes, times: Array) -> tuple[Array, Array]:
@@ -181,12 +183,14 @@ class Sensitivities:
             """∂q̈ by the motion of a link from its home, (k, nv)."""
 
             def of(s: float) -> Array:
-                other = _with_homes(tree, {link: s * unit})
+                other = _with_homes(tree, {("link", link): s * unit})
                 return np.asarray(other.forward_dynamics(q, qd, acting(other)))
 
             return _slope(of)
 
-        for link, twists in homes.items():
+        for (kind, link), twists in homes.items():
+            if kind != "link":  # constraints depend on the poses of links only
+                continue
             b[:, nv:] += np.stack([by_home(link, unit) for unit in np.eye(6)], axis=-1) @ twists
         return A, b
 
@@ -242,12 +246,13 @@ class Sensitivities:
     ) -> Array:
         """By how much later a change on a condition happens for each parameter, (p,)."""
 
-        def level(t: float, direction: Array, s: float, homes: Mapping[str, Array]) -> float:
+        def level(t: float, direction: Array, s: float, homes: Mapping[Key, Array]) -> float:
             other = _with_homes(tree, {x: s * twist for x, twist in homes.items()}) if homes else tree
             return float(event.level(t, _moved(other, q, qd, s * direction)))
 
         rate = float(_slope(lambda s: np.array(level(t + s, flow, s, {}))))
-        if isinstance(event.when(t, State(tree, q, qd)), bool | np.bool_) or not abs(rate) > 1e-9:
+        far, near = (abs(level(t + s, flow, s, {}) - level(t - s, flow, -s, {})) for s in (_STEP, 1e-3 * _STEP))
+        if near > 0.5 * far or not abs(rate) > 1e-9:
             raise ScrewdynError(
                 f"the condition of a {type(event).__name__} at t = {t:g} s does not pass zero at a finite rate, so "
                 f"that its time has no derivative; let when= return a smooth number instead of True or False"
@@ -319,13 +324,13 @@ def _slope(f: Callable[[float], Array]) -> Array:
     return np.asarray(sum(w * (f(k * _STEP) - f(-k * _STEP)) for k, w in _CENTRAL) / _STEP)
 
 
-def _scaled(column: Array, f: Callable[..., Array], homes: Mapping[str, Array]) -> Array:
+def _scaled(column: Array, f: Callable[..., Array], homes: Mapping[Key, Array]) -> Array:
     """df/ds for f(s d) along a column d, in steps that are short also if the column is long."""
     size = max([1.0, float(np.abs(column).max(initial=0.0)), *(float(np.abs(x).max()) for x in homes.values())])
     return _slope(lambda s: f(column, s / size)) * size
 
 
-def _each(P: Array, homes: Homes) -> list[tuple[Array, dict[str, Array]]]:
+def _each(P: Array, homes: Homes) -> list[tuple[Array, dict[Key, Array]]]:
     """Each column with its twists of homes."""
     return [
         (P[:, k], {x: twists[:, k] for x, twists in homes.items() if twists[:, k].any()}) for k in range(P.shape[1])
@@ -349,9 +354,16 @@ def _moved(tree: Robot, q: Array, qd: Array, direction: Array) -> State:
     return State(tree, q, qd)
 
 
-def _homes(topology: Topology) -> dict[str, Array]:
-    """Poses of all links in their parents at neutral positions."""
-    return {x: at.home for x, at in topology.attachments.items()}
+def _homes(topology: Topology) -> dict[Key, Array]:
+    """Poses of all links in their parents at neutral positions, of those of locked joints unlocked too; of loops."""
+    homes = {("link", x): at.home for x, at in topology.attachments.items()}
+    homes |= {("locked", x): at.locked.home for x, at in topology.attachments.items() if at.locked is not None}
+    return homes | {("loop", name): loop.home for name, loop in topology.loops.items()}
+
+
+def _distinct(names: Sequence[str | None]) -> list[str | None]:
+    """The same names, with a number where one comes again."""
+    return [x if x is None or x not in names[:k] else f"{x} ({names[: k + 1].count(x)})" for k, x in enumerate(names)]
 
 
 def _from_home(home: Array, T: Array) -> Array:
@@ -359,21 +371,25 @@ def _from_home(home: Array, T: Array) -> Array:
     return np.zeros(6) if T is home or np.array_equal(T, home) else screw.log(screw.inverse(home) @ T)
 
 
-def _with_homes(tree: Robot, twists: Mapping[str, Array]) -> Robot:
-    """A copy of a tree in which links have moved by twists in their own frames from their homes."""
-    tree = tree.copy()
-    moved = []
-    for link, twist in twists.items():
-        at = tree.topology.attachments[link]
-        locked = at.locked
+def _with_homes(tree: Robot, twists: Mapping[Key, Array]) -> Robot:
+    """A copy of a tree in which links and loops have moved by twists in their own frames from their homes."""
+    tree, still = tree.copy(), np.zeros(6)
+    moved, loops = [], dict(tree.topology.loops)
+    for name in {name: None for kind, name in twists if kind != "loop"}:
+        at = tree.topology.attachments[name]
+        home, locked = at.home @ screw.exp(twists.get(("link", name), still)), at.locked
         if locked is not None:  # it will be unlocked where it is
-            rates = np.linalg.lstsq(locked.joint.screws, twist)[0]
+            unlocked = locked.home @ screw.exp(twists.get(("locked", name), still))
+            before, now = (screw.inverse(T) @ X for T, X in ((locked.home, at.home), (unlocked, home)))
+            rates = np.linalg.lstsq(locked.joint.screws, screw.log(screw.inverse(before) @ now))[0]
             space = ConfigurationSpace({at.name: locked.joint})
-            locked = locked._replace(
-                q=tuple(space.integrate(np.array(locked.q), np.asarray(rates, np.float64)).tolist())
-            )
-        moved.append(at.by(at.joint, at.home @ screw.exp(twist), locked))
-    tree.topology = tree.topology.with_attachments(*moved)
+            q = space.integrate(np.array(locked.q), np.asarray(rates, np.float64))
+            locked = locked._replace(home=unlocked, q=tuple(q.tolist()))
+        moved.append(at.by(at.joint, home, locked))
+    for (kind, name), twist in twists.items():
+        if kind == "loop":
+            loops[name] = replace(loops[name], home=loops[name].home @ screw.exp(twist))
+    tree.topology = replace(tree.topology.with_attachments(*moved), loops=loops)
     return tree
 
 

@@ -111,7 +111,9 @@ class Run(Recording):
             If the run was simulated without sensitivities, or the time is outside the run.
         """
         if self.sensitivities is None:
-            raise ScrewdynError("this run has no derivatives; simulate it with sensitivities=True")
+            raise ScrewdynError(
+                "this run has no derivatives, as joined runs have none; simulate(…, sensitivities=True)"
+            )
         return self.sensitivities.at(t, side)
 
     def pose(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
@@ -364,17 +366,19 @@ def _sensitivities(
 
     if controller is not None and controller.period is not None:
         raise ScrewdynError("sensitivities need torques that follow the state at all times; omit control_period")
-    names = () if isinstance(links, bool) else tuple(links)
+    if not isinstance(links, bool | Sequence) or isinstance(links, str):
+        raise ScrewdynError(f"sensitivities must be True or a list of names of links; got {links!r}")
+    names = () if isinstance(links, bool) else tuple(dict.fromkeys(links))
     for link in names:
         known = dict.fromkeys(x for motion in motions for x in motion.tree.links)
         UnknownNameError.check(link, tuple(known))
 
     def make(tree: Robot, y: Array) -> equations.EquationsOfMotion:
         made = equations.EquationsOfMotion(tree, controller, disturbance, stops, y)
-        if made.holding is not None:
+        if made.holding is not None or made.springs is not None:
             raise ScrewdynError(
-                "sensitivities are not available with dry friction and inelastic stops, between which the motion is "
-                "not smooth; simulate tree.without_friction(), and use stops=SpringStop(…)"
+                "sensitivities are not available with dry friction and stops, at which the motion is not smooth; "
+                "simulate tree.without_friction() without stops="
             )
         return made
 
@@ -445,8 +449,8 @@ def simulate(
         another one has no influence: the torque is that of the joint that it follows.
     sensitivities : bool or sequence of str
         Whether ``run.sensitivity(t)`` has the derivatives of the states by the start and by the times of events; names
-        of links ask for those by their inertias too. Needs smooth motions between events: no dry friction, inelastic
-        stops and control period.
+        of links ask for those by their inertias too. Needs smooth motions between events: no dry friction, stops and
+        control period, nor torques that jump.
     step : float, optional
         Seconds between samples, > 0; a thousandth of the duration by default. It is also the largest step of the
         integrator if there are callbacks, dry friction or stops: the integrator can miss changes of a torque or of a

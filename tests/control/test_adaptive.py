@@ -80,6 +80,8 @@ def test_a_rate_that_is_too_high_stays_finite():
         ({"start": sd.Inertia.point(1.0, (0, 0, 0.1))}, sd.InertiaError, "body with volume"),
         ({"start": sd.Inertia.box(9.0, (1, 1, 1)), "mass": (0.0, 2.0)}, sd.InertiaError, "between 0 and 2 kg"),
         ({"start": {"box": LOAD}}, sd.UnknownNameError, "crate"),
+        ({"mass": (3.0, 1.0)}, sd.ScrewdynError, "least and the largest mass"),
+        ({"start": 3.0}, sd.ScrewdynError, "must be an Inertia"),
         ({"rate": -1.0}, sd.ScrewdynError, "rate at least 0"),
     ],
 )

@@ -125,6 +125,13 @@ def test_torques_stop_at_the_efforts():
     ("what", "error", "match"),
     [
         (lambda arm: control.ComputedTorque(arm, still(arm), kp=-1.0), sd.ShapeError, "kp must be"),
+        (lambda arm: control.ComputedTorque(arm, lambda t: None)(0.0, sd.State(arm)), sd.ShapeError, "must return"),
+        (lambda arm: control.ComputedTorque(arm, still(arm), kp="high"), sd.ShapeError, "kp must be"),
+        (
+            lambda arm: control.GravityCompensation(arm)(0.0, sd.State(sd.robots.panda())),
+            sd.ScrewdynError,
+            "none of the joints that this law drives",
+        ),
         (lambda arm: control.ComputedTorque(arm, still(arm), kd=[1.0]), sd.ShapeError, "shoulder_pan"),
         (lambda arm: control.ComputedTorque(arm, still(arm), kd=np.nan), sd.ShapeError, "kd must be"),
         (lambda arm: control.PassivityControl(arm, lambda t: ([0.0],) * 3)(0.0, sd.State(arm)), sd.ShapeError, "elbow"),

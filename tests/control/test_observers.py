@@ -114,6 +114,11 @@ def test_what_is_not_excited_has_infinite_variance():
     assert estimator.parameters[9] == pytest.approx(0.4, rel=1e-3)
 
 
+def twice(observer, state, tau):
+    observer(0.0, state, tau)
+    observer(0.1, state, tau)
+
+
 @pytest.mark.parametrize(
     ("what", "error", "match"),
     [
@@ -121,6 +126,11 @@ def test_what_is_not_excited_has_infinite_variance():
         (lambda s: control.PayloadEstimator("crate", noise=0.1)(0.0, s, np.zeros(6)), sd.UnknownNameError, "crate"),
         (lambda s: control.PayloadEstimator("tool0", noise=0.0)(0.0, s, np.zeros(6)), sd.ScrewdynError, "noise"),
         (lambda s: control.PayloadEstimator("tool0", noise=0.1, window=0), sd.ScrewdynError, "at least 1 call"),
+        (lambda s: control.PayloadEstimator("tool0", noise=0.1, window=2.5), sd.ScrewdynError, "whole number"),
+        (lambda s: control.PayloadEstimator("tool0", noise=-0.1), sd.ScrewdynError, "noise must be finite numbers"),
+        (lambda s: control.PayloadEstimator("tool0", noise={"elbw": 1.0})(0.0, s, 0.0), sd.UnknownNameError, "elbow"),
+        (lambda s: twice(control.MomentumObserver(), s, np.full(6, np.nan)), sd.ShapeError, "must be finite"),
+        (lambda s: twice(control.MomentumObserver(), s, {"elbw": 1.0}), sd.UnknownNameError, "elbow_joint"),
         (lambda s: control.PayloadEstimator("tool0", noise=0.1).inertia, sd.ScrewdynError, "no window has ended"),
     ],
 )

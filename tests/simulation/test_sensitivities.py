@@ -93,7 +93,9 @@ class HandOverAndLoop(Case):
         slot = sd.prismatic("x")
         return [
             sd.HandOver("tip", to="other", time=self.time(0.2, "hand over tip")),
-            sd.Close("b", to="other", joint=slot, name="slot", time=self.time(0.35, "close slot")),
+            sd.Close("b", to="other", joint=slot, name="slot", time=self.time(0.3, "close slot")),
+            sd.Lock("tip", time=self.time(0.4, "lock tip")),
+            sd.Unlock("tip", time=self.time(0.45, "unlock tip")),
         ]
 
 
@@ -153,7 +155,23 @@ def test_what_has_no_derivatives():
     yes = sd.SetInertia("link2", sd.Inertia.rod(1, 1), when=lambda t, s: t >= 0.05)
     with pytest.raises(sd.ScrewdynError, match="has no derivative"):
         sd.simulate(tree, state, 0.1, events=[yes], sensitivities=True)
+    jumps = sd.SetInertia("link2", sd.Inertia.rod(1, 1), when=lambda t, s: 1.0 if t >= 0.05 else -1.0)
+    with pytest.raises(sd.ScrewdynError, match="has no derivative"):
+        sd.simulate(tree, state, 0.1, events=[jumps], sensitivities=True)
+    with pytest.raises(sd.ScrewdynError, match="names of links; got 'link2'"):
+        sd.simulate(tree, state, 0.1, sensitivities="link2")
     rough = sd.KinematicTree()
-    rough.attach(sd.Inertia.rod(1, 1), to="base", joint=sd.revolute("y", friction=0.1), name="one")
+    rough.attach(sd.Inertia.rod(1, 1), to="base", joint=sd.revolute("y", friction=0.1, limits=(-1, 1)), name="one")
     with pytest.raises(sd.ScrewdynError, match="without_friction"):
         sd.simulate(rough, sd.State(rough), 0.1, sensitivities=True)
+    smooth, stop = rough.without_friction(), sd.SpringStop(10.0)
+    with pytest.raises(sd.ScrewdynError, match="and stops"):
+        sd.simulate(smooth, sd.State(smooth), 0.1, stops=stop, sensitivities=True)
+
+
+def test_events_of_one_name_have_times_of_their_own():
+    tree = sd.KinematicTree()
+    tree.attach(bar(1, 1), to="base", joint=sd.revolute("y"), name="a")
+    events = [sd.Lock("a", time=0.1), sd.Unlock("a", time=0.2), sd.Lock("a", time=0.3)]
+    run = sd.simulate(tree, sd.State(tree, [0.3], [1.0]), 0.4, events=events, sensitivities=True)
+    assert run.sensitivities.parameters[2:] == ("time of lock a", "time of unlock a", "time of lock a (2)")

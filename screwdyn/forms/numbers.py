@@ -203,6 +203,8 @@ class Dynamics(Quantities):
     def _one(self, kernels: Kernels, kernel: Callable[..., Any], context: Any, what: str, *state: Array) -> Any:
         """What a kernel without a method gives for one state: q, ``what``, …; errors as by :meth:`forward_dynamics`."""
         found = kernel(context, *state)
+        if found is None:  # as for unpickled arrays, whose dtype is another object
+            found = kernel(context, *[x.astype(float) for x in state])
         if found is None:
             rest = np.zeros(kernels.model.nv)
             self.forward_dynamics(state[0], rest, rest)

@@ -1,5 +1,7 @@
 """The law of all changes, and its passes."""
 
+import pickle
+
 import maximal
 import numpy as np
 import pytest
@@ -156,3 +158,13 @@ def test_a_hole_takes_part_only_if_it_moves():
     assert tree.copy().lock("disc", sd.State(tree)).energy_lost == 0
     with pytest.raises(sd.InertiaError, match="negative for link 'disc'"):
         tree.lock("disc", sd.State(tree, qd=[1.0]))
+
+
+def test_states_that_were_unpickled_are_states():
+    """Their arrays have another object for the type of numbers, which kernels compare by identity."""
+    tree = sd.robots.ur5()
+    state = sd.State(tree, np.full(6, 0.3), np.ones(6))
+    fresh = tree.copy().lock("elbow_joint", sd.State(tree, state.q, state.qd))
+    again, same = pickle.loads(pickle.dumps((tree, state)))
+    locked = again.lock("elbow_joint", same)
+    np.testing.assert_array_equal(locked.state.qd, fresh.state.qd)

@@ -64,7 +64,8 @@ class Painter:
         self.fine = _FINER * np.array(self.size)
         self.focal = 0.5 * float(self.fine.min()) / np.tan(np.radians(camera.FIELD_OF_VIEW / 2))
         self.detail = _DETAIL * distance / self.focal
-        self.font = ImageFont.truetype(Path(get_data_path()) / "fonts/ttf/DejaVuSans.ttf", max(12, self.size[1] // 38))
+        font = Path(get_data_path()) / "fonts/ttf/DejaVuSans.ttf"
+        self.font = ImageFont.truetype(str(font), max(12, self.size[1] // 38))
         ground = Image.new("RGB", tuple(self.fine.tolist()), "white")
         if "grid" not in scene.hidden:
             on = ImageDraw.Draw(ground)

@@ -4,6 +4,9 @@ Each function returns a new :class:`~screwdyn.KinematicTree`. The tests compare 
 from independent engines.
 """
 
+import csv
+from functools import cache
+from importlib.resources import files
 from math import pi
 
 import numpy as np
@@ -13,8 +16,8 @@ from screwdyn.io.urdf import rotation_from_rpy
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import fixed, prismatic, revolute
 from screwdyn.mechanism.link import Link
-from screwdyn.robots.looks import shapes
-from screwdyn.screws.screw import pose
+from screwdyn.mechanism.shape import Shape
+from screwdyn.screws.screw import frame_along, pose
 from screwdyn.tree import KinematicTree
 
 __all__ = [
@@ -138,7 +141,7 @@ def panda() -> KinematicTree:
 
 def _dressed(tree: KinematicTree, robot: str) -> KinematicTree:
     """The tree, with shapes that look like the links of a robot."""
-    for link, found in shapes(robot).items():
+    for link, found in _shapes(robot).items():
         tree.set_shapes(link, found)
     return tree
 
@@ -441,3 +444,31 @@ def ur5() -> KinematicTree:
             joint = revolute(axis, limits=(-reach, reach), effort=effort, velocity=velocity, name=name)
         tree.attach(bodies.get(child, Link(child)), to=parent, joint=joint, at=pose(rotation_from_rpy(*rpy), origin))
     return _dressed(tree, "ur5")
+
+
+_COLORS = {
+    "black": (0.18, 0.18, 0.19),
+    "blue": (0.33, 0.56, 0.75),
+    "dark": (0.2, 0.2, 0.22),
+    "steel": (0.74, 0.76, 0.78),
+    "white": (0.95, 0.95, 0.95),
+}
+
+
+@cache
+def _shapes(robot: str) -> dict[str, list[Shape]]:
+    """The cylinders and capsules of the links of a robot, which follow the sizes of the real links.
+
+    ``looks.csv`` has a line for each: colour, radius, and the middles of both ends in the frame of the link, m; a
+    capsule has a hemisphere on each end.
+    """
+    found: dict[str, list[Shape]] = {}
+    text = files("screwdyn.robots").joinpath("looks.csv").read_text(encoding="utf-8")
+    for owner, link, color, kind, *numbers in csv.reader(text.splitlines()[1:]):
+        if owner == robot:
+            radius, start, end = float(numbers[0]), *np.reshape([float(x) for x in numbers[1:]], (2, 3))
+            length = float(np.linalg.norm(end - start))
+            at = pose(np.reshape(frame_along(((end - start) / length).tolist()), (3, 3)), (start + end) / 2)
+            make = Shape.capsule if kind == "capsule" else Shape.cylinder
+            found.setdefault(link, []).append(make(radius, length, pose=at, color=_COLORS[color]))
+    return found

@@ -6,6 +6,7 @@ A law is called with a time and a state and returns the torques of all freedoms,
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ class _Plan(NamedTuple):
     forces: bool  # whether joints have forces of their own
 
 
-class Law:
+class Law(ABC):
     """The driven joints of a law, its gains, and the torques of the freedoms of the present tree.
 
     The driven joints are the active ones of ``tree``. Those that the tree of a state does not have, because they are
@@ -82,9 +83,9 @@ class Law:
                 raise ShapeError(f"{name} must be a number of at least 0, or one for each of: {names}; got {gain!r}")
             setattr(self, name, np.array(np.broadcast_to(given, len(self.coordinates))))
 
+    @abstractmethod
     def __call__(self, t: float, state: State) -> Array:
         """Torques of all freedoms of the state's tree, (nv,), N m or N; zero for those that are not driven."""
-        raise NotImplementedError
 
     def _planned(self, state: State) -> _Plan:
         """The plan for the tree of a state."""
@@ -273,8 +274,9 @@ class ComputedTorque(TrackingLaw):
 class PassivityControl(TrackingLaw):
     """τ = M q̈_r + C q̇_r + g − K s with q̇_r = q̇_d − Λ e and s = q̇ − q̇_r (Slotine and Li 1987).
 
-    C is Christoffel's, so that ½ sᵀ M s decreases also where M is not known well; with quasi-velocities it is that of
-    the Levi-Civita connection. Freedoms that are not driven have q̇_r = q̇ and the q̈_r with which they get no torque.
+    C is Christoffel's, so that ½ sᵀ M s changes at the rate −sᵀ K s; with quasi-velocities it is that of the
+    Levi-Civita connection. Forces f that the model lacks add sᵀ f to that rate: s stays bounded if they are. Freedoms
+    that are not driven have q̇_r = q̇ and the q̈_r with which they get no torque.
     All else as for :class:`TrackingLaw`; docs/control.md.
 
     Parameters

@@ -88,11 +88,13 @@ def interrupted(change, event):
 
 
 def interrupted_at_opcode(block, event):
-    """Raise KeyboardInterrupt before the n-th instruction of a function and of all that it calls, also of Python's."""
+    """Raise KeyboardInterrupt before the n-th instruction of all that a function does; whether there was one."""
     count = itertools.count(1)
 
     def trace(frame, what, argument):
-        frame.f_trace_opcodes = True
+        if not frame.f_trace_opcodes:
+            frame.f_trace_opcodes = True
+            sys.settrace(trace)  # Python 3.12 and 3.13 report the opcodes of a frame only after this
         if what == "opcode" and next(count) == event:
             sys.settrace(None)
             raise KeyboardInterrupt
@@ -101,8 +103,11 @@ def interrupted_at_opcode(block, event):
     sys.settrace(trace)
     try:
         block()
+    except KeyboardInterrupt:
+        pass
     finally:
         sys.settrace(None)
+    return next(count) > event
 
 
 def seen(tree):
@@ -143,6 +148,8 @@ def test_a_change_that_is_interrupted_anywhere_has_happened_or_not(change):
     assert seen(before) in found
 
 
+# Python reports an interrupt of the end of a generator instead of raising it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_payload_attached_for_a_block_never_stays_after_an_interrupt():
     """At every instruction of the entry and the exit, also those of the with statement itself."""
 
@@ -154,12 +161,9 @@ def test_a_payload_attached_for_a_block_never_stays_after_an_interrupt():
     try:
         for event in itertools.count(1):
             tree = sd.KinematicTree()
-            try:
-                interrupted_at_opcode(block, event)
-            except KeyboardInterrupt:
-                assert tree.links == ("base",) and tree.joints == (), event
-            else:
+            if not interrupted_at_opcode(block, event):
                 break
+            assert tree.links == ("base",) and tree.joints == (), event
     finally:
         gc.enable()
     assert event > 500

@@ -112,6 +112,7 @@ def test_shapes_whose_units_look_wrong_are_not_drawn(tmp_path, vertex, scale, dr
     assert [words in str(warning.message) for warning in said] == [True] * (not drawn)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape on a NumPy array:DeprecationWarning:collada")
 def test_collada_files_have_the_colours_of_their_materials(tmp_path) -> None:
     path = tmp_path / "plate.dae"
     path.write_text(COLLADA)

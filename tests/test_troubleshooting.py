@@ -12,6 +12,7 @@ import sympy
 import screwdyn as sd
 from screwdyn.backends.llvm import machine
 from screwdyn.cli.scenario import read_scenario
+from screwdyn.simulation import coulomb
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
@@ -118,6 +119,7 @@ CAUSES = [
     lambda: sd.simulate(tree := four_bar(), sd.State(tree), 1.0),
     lambda: on_a_joint(sd.Inertia.point(1), sd.prismatic("z", passive=True)).equilibrium([0]),
     lambda: arm().inverse_kinematics(tip(), [50.0, 0, 0]),
+    lambda: coulomb.forces(-np.eye(1), -np.ones(1), np.zeros(1), np.full(1, np.inf)),
     chatter,
     without_llvmlite,
     lambda: sd.KinematicTree.from_urdf("<robot name='a'><link name='x'/><link name='y'/></robot>"),

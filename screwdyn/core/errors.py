@@ -110,6 +110,10 @@ class LoopError(ScrewdynError):
     """Loops that cannot be closed from a configuration, or a computation that is not available for trees with loops."""
 
 
+class ContactError(ScrewdynError):
+    """Contacts, dry friction and stops whose forces or impulses were not found, or that rigid bodies do not have."""
+
+
 class StalledError(ScrewdynError):
     """A simulation whose steps have become so short that it would not end; the message states the cause and a remedy.
 

@@ -1,0 +1,168 @@
+"""Forces with bounds: unilateral contact with Coulomb's friction, dry friction of joints, inelastic stops.
+
+docs/mathematics.md §13.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from screwdyn.core.errors import ContactError
+from screwdyn.core.types import Array
+
+# What may remain of the natural map, relative to the forces.
+EXACT = 1e-13
+# Newton steps from one start, and singular values of their equations, relative to the largest, that count as zero.
+STEPS, RANK = 25, 1e-11
+# Sweeps of Gauss-Seidel, then convex problems, after which Newton's method begins anew.
+SWEEPS, PROBLEMS = (0, 20, 200), (5, 20, 80, 320)
+# Gradient steps for one convex problem.
+GRADIENTS = 60
+# Asymmetry, relative to the largest entry, of a symmetric G.
+SYMMETRIC = 1e-12
+
+
+class Cone(NamedTuple):
+    """Friction of one contact: the two ``tangents`` bear at most ``friction`` times the force of the row ``normal``."""
+
+    normal: int
+    tangents: tuple[int, int]
+    friction: float
+
+
+def forces(
+    G: Array, b: Array, low: Array, high: Array, cones: Sequence[Cone] = (), start: Array | None = None
+) -> Array:
+    """The forces λ, (n,), with the rates or accelerations u = G λ + b that their laws allow.
+
+    A row that is in no cone has low_i ≤ λ_i ≤ high_i, with u_i = 0 in between, u_i ≥ 0 at the lower bound and u_i ≤ 0
+    at the upper one. [0, ∞) is a contact or a stop that pushes, [−F, F] dry friction, [c, c] a given force. In a cone
+    |λ_t| ≤ μ λ_n, with u_t = 0 inside, and λ_t against u_t on its surface.
+
+    Block Gauss-Seidel, then De Saxcé's fixed point of convex problems if that cycles, find which rows are at their
+    bounds; Newton's method on the natural map ends at rounding. What is returned has been checked.
+
+    Parameters
+    ----------
+    G : (n, n) array
+        R P Cᵀ with the rows R of what is constrained, the columns C of the forces and the mobility P. It may be
+        singular; then u is unique, and λ is one of several unless a bound decides. A row of zeros has no force.
+    b : (n,) array
+        u without these forces. Of impulses λ, u are rates; of forces λ, accelerations.
+    low, high : (n,) arrays
+        Bounds of rows, which may be infinite. The normal of a cone has its own, such as 0 and ∞; those of tangents are
+        not read.
+    cones : sequence of Cone
+        Contacts with friction; in a plane mechanism the row of the second tangent is zero.
+    start : (n,) array, optional
+        Forces near the solution, such as those a moment ago. By default, those that would hold all rows.
+
+    Raises
+    ------
+    ContactError
+        If no λ was found with which the natural map λ − proj(λ − u) is below 1e-13 of the forces.
+    """
+    law = _Law(G, b, low, high, cones)
+    x = _least(law.G, -law.b) if start is None else start / law.scale
+    stages: list[tuple[Callable[[Array, int], Array], int]] = [(law.swept, count) for count in SWEEPS]
+    stages += [(law.convex, count) for count in PROBLEMS if law.symmetric]
+    with np.errstate(over="ignore", invalid="ignore"):  # where there is no solution
+        for improved, count in [*stages, (law.swept, 10 * SWEEPS[-1])]:
+            x = improved(x, count)
+            found, left = law.newton(x)
+            if left <= EXACT:
+                return law.scale * found
+    raise ContactError(
+        f"the forces of contacts, friction and stops were not found: what is left of their law is {left:.1e} of the "
+        f"forces; with large friction, rigid bodies may have no solution. Reduce friction=, or the number of contacts"
+    )
+
+
+def _least(A: Array, y: Array) -> Array:
+    """The shortest x with A x = y, in the sense of least squares."""
+    return np.asarray(np.linalg.lstsq(A, y, rcond=RANK)[0], dtype=float)
+
+
+class _Law:
+    """The law of :func:`forces` for x = λ / scale, so that the diagonal of G is 1, and 1 in total for two tangents."""
+
+    def __init__(self, G: Array, b: Array, low: Array, high: Array, cones: Sequence[Cone]) -> None:
+        self.N = np.array([cone.normal for cone in cones], dtype=np.intp)
+        self.T = np.array([cone.tangents for cone in cones], dtype=np.intp).reshape(-1, 2)
+        size = np.abs(np.diagonal(G))
+        size[self.T] = size[self.T].sum(axis=1, keepdims=True)
+        self.scale = 1 / np.sqrt(np.where(size > 0, size, 1.0))
+        self.G, self.b = G * np.multiply.outer(self.scale, self.scale), b * self.scale
+        self.low, self.high = low / self.scale, high / self.scale
+        self.low[self.T], self.high[self.T] = -np.inf, np.inf
+        self.friction = np.array([cone.friction for cone in cones]) * self.scale[self.N] / self.scale[self.T[:, 0]]
+        self.free = self.low[self.N] < self.high[self.N]
+        self.alone = np.setdiff1d(np.arange(len(b)), self.T)
+        self.symmetric = bool(np.abs(self.G - self.G.T).max(initial=0.0) <= SYMMETRIC)
+
+    def newton(self, x: Array) -> tuple[Array, float]:
+        """Where Newton's method on the natural map x − proj(x − u) ends, and what is left of it there."""
+        for _ in range(STEPS):
+            u = self.G @ x + self.b
+            left, slope = self._natural(x, u)
+            size = max(np.abs(x).max(initial=0.0), np.abs(self.b).max(initial=0.0))
+            error = float(np.abs(left).max(initial=0.0) / size) if size else 0.0
+            if error <= EXACT or not np.isfinite(error):
+                break
+            x = x - _least(slope, left)
+        return x, error
+
+    def _natural(self, x: Array, u: Array) -> tuple[Array, Array]:
+        """The natural map and its derivative (Alart and Curnier)."""
+        one, z = np.eye(len(x)), x - u
+        p = np.clip(z, self.low, self.high)
+        dz = one - self.G
+        dp = np.where(((self.low < z) & (z < self.high))[:, None], dz, 0.0)
+        y, radius = z[self.T], self.friction * p[self.N]
+        length = np.linalg.norm(y, axis=1)
+        for k in np.flatnonzero(length > radius).tolist():
+            t, d, share = self.T[k], y[k] / length[k], radius[k] / length[k]
+            p[t] = radius[k] * d
+            dp[t] = np.outer(d, self.friction[k] * dp[self.N[k]]) + share * (dz[t] - np.outer(d, d @ dz[t]))
+        return x - p, one - dp
+
+    def swept(self, x: Array, count: int) -> Array:
+        """X after sweeps of Gauss-Seidel over rows and pairs of tangents."""
+        x = x.copy()
+        for _ in range(count):
+            for i in self.alone.tolist():
+                x[i] = min(max(x[i] - self.G[i] @ x - self.b[i], self.low[i]), self.high[i])
+            for n, t, friction in zip(self.N, self.T, self.friction, strict=True):
+                y, radius = x[t] - self.G[t] @ x - self.b[t], friction * x[n]
+                x[t] = y * min(1.0, radius / max(float(np.linalg.norm(y)), 1e-300))
+        return x
+
+    def convex(self, x: Array, count: int) -> Array:
+        """X after convex problems, ½ xᵀ G x + (b + s)ᵀ x in the cones, each with s_n = μ |u_t| of the one before."""
+        steepest = max(float(np.linalg.norm(self.G, 2)), 1e-300)
+        x = self._in_cones(x)
+        for _ in range(count):
+            s = self.b.copy()
+            s[self.N] += self.friction * np.linalg.norm((self.G @ x + self.b)[self.T], axis=1)
+            z, momentum = x, 1.0
+            for _ in range(GRADIENTS):
+                new = self._in_cones(z - (self.G @ z + s) / steepest)
+                if (z - new) @ (new - x) > 0:
+                    z, momentum = new, 1.0
+                else:
+                    later = 0.5 * (1 + np.sqrt(1 + 4 * momentum**2))
+                    z, momentum = new + (momentum - 1) / later * (new - x), later
+                x = new
+        return x
+
+    def _in_cones(self, z: Array) -> Array:
+        """The nearest forces within the bounds and cones, which are convex."""
+        mu, n = self.friction, z[self.N]
+        length = np.linalg.norm(z[self.T], axis=1)
+        beyond = self.free & (length > mu * n)
+        nearest = np.where(beyond, np.maximum(n + mu * length, 0) / (1 + mu**2), n)
+        p = np.clip(z, self.low, self.high)
+        p[self.N] = np.where(self.free, np.maximum(nearest, 0), p[self.N])
+        p[self.T] *= np.minimum(1.0, mu * p[self.N] / np.maximum(length, 1e-300))[:, None]
+        return p

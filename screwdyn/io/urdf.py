@@ -274,19 +274,19 @@ class _Reader:
 
     def topology(self, floating_base: bool) -> Topology:
         """Depth first, and in the order of the file."""
-        import networkx as nx
-
         root, attachments = self.links[self.root], []
         base = Link(unused("world", {*self.links, *self.loops})) if floating_base else root
         if floating_base:
             joint = joints.free(passive=True, name=unused("base", {*self.edges, *self.loops}))
             attachments.append(Attachment(root, base.name, joint))
-        graph = nx.DiGraph((edge.parent, edge.child) for edge in self.edges.values())
-        graph.add_node(self.root)
-        above = {edge.child: edge for edge in self.edges.values()}
-        for parent, child in nx.dfs_edges(graph, self.root):
-            edge = above[child]
-            attachments.append(Attachment(self.links[child], parent, edge.joint, edge.home))
+        beyond: dict[str, list[_Edge]] = {name: [] for name in self.links}
+        for edge in reversed(self.edges.values()):
+            beyond[edge.parent].append(edge)
+        todo = beyond[self.root]
+        while todo:
+            edge = todo.pop()
+            attachments.append(Attachment(self.links[edge.child], edge.parent, edge.joint, edge.home))
+            todo += beyond[edge.child]
         return with_loops(Topology.rooted(base).attach(attachments), self.loops.values())
 
     def unique_name(self, element: Element) -> str | None:

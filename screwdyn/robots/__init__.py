@@ -12,11 +12,11 @@ from math import pi
 import numpy as np
 
 from screwdyn.io.document import known_effective
-from screwdyn.io.urdf import rotation_from_rpy
+from screwdyn.io.urdf import read_urdf
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import fixed, prismatic, revolute
-from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.joint import prismatic, revolute
 from screwdyn.mechanism.shape import Shape
+from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import frame_along, pose
 from screwdyn.tree import KinematicTree
 
@@ -80,30 +80,6 @@ def andrews() -> KinematicTree:
     return tree
 
 
-# Mass, centre of mass, and tensor about it (xx, xy, xz, yy, yz, zz), in the frame of the link.
-_PANDA_BODIES = (
-    (0.629769, (-0.041018, -0.00014, 0.049974), (0.00315, 8.2904e-7, 0.00015, 0.00388, 8.2299e-6, 0.004285)),
-    (4.970684, (0.003875, 0.002081, -0.04762), (0.70337, -0.000139, 0.006772, 0.70661, 0.019169, 0.009117)),
-    (0.646926, (-0.003141, -0.02872, 0.003495), (0.007962, -0.003925, 0.010254, 0.02811, 0.000704, 0.025995)),
-    (3.228604, (0.027518, 0.039252, -0.066502), (0.037242, -0.004761, -0.011396, 0.036155, -0.012805, 0.01083)),
-    (3.587895, (-0.05317, 0.104419, 0.027454), (0.025853, 0.007796, -0.001332, 0.019552, 0.008641, 0.028323)),
-    (1.225946, (-0.011953, 0.041065, -0.038437), (0.035549, -0.002117, -0.004037, 0.029474, 0.000229, 0.008627)),
-    (1.666555, (0.060149, -0.014117, -0.010517), (0.001964, 0.000109, -0.001158, 0.004354, 0.000341, 0.005433)),
-    (0.735522, (0.010517, -0.004252, 0.061597), (0.012516, -0.000428, -0.001196, 0.010027, -0.000741, 0.004815)),
-)
-
-# Modified Denavit-Hartenberg parameters a, d and alpha; limits of position, torque and velocity.
-_PANDA_JOINTS = (
-    (0.0, 0.333, 0.0, (-2.8973, 2.8973), 87.0, 2.175),
-    (0.0, 0.0, -pi / 2, (-1.7628, 1.7628), 87.0, 2.175),
-    (0.0, 0.316, pi / 2, (-2.8973, 2.8973), 87.0, 2.175),
-    (0.0825, 0.0, pi / 2, (-3.0718, -0.0698), 87.0, 2.175),
-    (-0.0825, 0.384, -pi / 2, (-2.8973, 2.8973), 12.0, 2.61),
-    (0.0, 0.0, pi / 2, (-0.0175, 3.7525), 12.0, 2.61),
-    (0.088, 0.0, pi / 2, (-2.8973, 2.8973), 12.0, 2.61),
-)
-
-
 def panda() -> KinematicTree:
     """Panda arm without its hand.
 
@@ -125,25 +101,7 @@ def panda() -> KinematicTree:
     that package. Inertial parameters are identified up to combinations that no motion shows, so that those of a single
     link are not measured. Joints have no friction.
     """
-    base, *bodies = (
-        Inertia(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        for mass, com, (xx, xy, xz, yy, yz, zz) in _PANDA_BODIES
-    )
-    keys = ("a", "d", "alpha", "limits", "effort", "velocity")
-    rows = [
-        {"name": f"panda_link{i}", "joint": f"panda_joint{i}", "inertia": body, **dict(zip(keys, row, strict=True))}
-        for i, (row, body) in enumerate(zip(_PANDA_JOINTS, bodies, strict=True), start=1)
-    ]
-    tree = KinematicTree.from_dh(rows, "modified", base=Link("panda_link0", base))
-    tree.attach(Link("panda_link8"), to="panda_link7", at=(0, 0, 0.107))
-    return _dressed(tree, "panda")
-
-
-def _dressed(tree: KinematicTree, robot: str) -> KinematicTree:
-    """The tree, with shapes that look like the links of a robot."""
-    for link, found in _shapes(robot).items():
-        tree.set_shapes(link, found)
-    return tree
+    return _described("panda")
 
 
 def pelican(
@@ -380,37 +338,6 @@ def two_link(m1: float = 1.0, m2: float = 1.0, length: float = 1.0, g: float = 9
     return KinematicTree.from_dh(rows, gravity=(0.0, -g, 0.0))
 
 
-_QUARTER = 1.57079632679  # pi/2 with the digits of the file; math.pi / 2 would change the poses by 1e-11
-
-# Link, mass, position of the com along the link's z, moments of inertia about the com (Ixx = Iyy, Izz).
-_UR5_BODIES = {
-    "base_link": (4.0, 0.0, 0.00443333156, 0.0072),
-    "shoulder_link": (3.7, 0.0, 0.010267495893, 0.00666),
-    "upper_arm_link": (8.393, 0.28, 0.22689067591, 0.0151074),
-    "forearm_link": (2.275, 0.25, 0.049443313556, 0.004095),
-    "wrist_1_link": (1.219, 0.0, 0.111172755531, 0.21942),
-    "wrist_2_link": (1.219, 0.0, 0.111172755531, 0.21942),
-    "wrist_3_link": (0.1879, 0.0, 0.0171364731454, 0.033822),
-}
-
-# Torque and velocity, N m and rad/s, of the three joints of the arm, and of those of the wrist.
-_UR5_MOTORS = (150.0, 3.15), (28.0, 3.2)
-
-# Joint, parent, child, origin of the child's frame, its roll-pitch-yaw, axis, largest angle in either direction; those
-# without axis are fixed.
-_UR5_JOINTS = (
-    ("shoulder_pan_joint", "base_link", "shoulder_link", (0.0, 0.0, 0.089159), (0.0, 0.0, 0.0), "z", 2 * pi),
-    ("shoulder_lift_joint", "shoulder_link", "upper_arm_link", (0.0, 0.13585, 0.0), (0.0, _QUARTER, 0.0), "y", 2 * pi),
-    ("elbow_joint", "upper_arm_link", "forearm_link", (0.0, -0.1197, 0.425), (0.0, 0.0, 0.0), "y", pi),
-    ("wrist_1_joint", "forearm_link", "wrist_1_link", (0.0, 0.0, 0.39225), (0.0, _QUARTER, 0.0), "y", 2 * pi),
-    ("wrist_2_joint", "wrist_1_link", "wrist_2_link", (0.0, 0.093, 0.0), (0.0, 0.0, 0.0), "z", 2 * pi),
-    ("wrist_3_joint", "wrist_2_link", "wrist_3_link", (0.0, 0.0, 0.09465), (0.0, 0.0, 0.0), "y", 2 * pi),
-    ("ee_fixed_joint", "wrist_3_link", "ee_link", (0.0, 0.0823, 0.0), (0.0, 0.0, _QUARTER), None, 0.0),
-    ("wrist_3_link-tool0_fixed_joint", "wrist_3_link", "tool0", (0.0, 0.0823, 0.0), (-_QUARTER, 0.0, 0.0), None, 0.0),
-    ("base_link-base_fixed_joint", "base_link", "base", (0.0, 0.0, 0.0), (0.0, 0.0, -3.14159265359), None, 0.0),
-)
-
-
 def ur5() -> KinematicTree:
     """UR5 arm with the frames of its public ROS description.
 
@@ -432,18 +359,7 @@ def ur5() -> KinematicTree:
     kg m², with the 12 digits of that file. The inertias of the file are possible but not realistic: the wrists have
     radii of gyration of 0.42 m.
     """
-    tree = KinematicTree(base="world")
-    bodies = {
-        name: Link(name, Inertia(mass, (0.0, 0.0, z), (across, across, along)))
-        for name, (mass, z, across, along) in _UR5_BODIES.items()
-    }
-    tree.attach(bodies["base_link"], to="world", joint=fixed(name="world_joint"))
-    for name, parent, child, origin, rpy, axis, reach in _UR5_JOINTS:
-        joint, (effort, velocity) = fixed(name=name), _UR5_MOTORS["wrist" in name]
-        if axis is not None:
-            joint = revolute(axis, limits=(-reach, reach), effort=effort, velocity=velocity, name=name)
-        tree.attach(bodies.get(child, Link(child)), to=parent, joint=joint, at=pose(rotation_from_rpy(*rpy), origin))
-    return _dressed(tree, "ur5")
+    return _described("ur5")
 
 
 _COLORS = {
@@ -455,20 +371,31 @@ _COLORS = {
 }
 
 
+def _described(robot: str) -> KinematicTree:
+    """A new tree of a robot that the files of this package describe."""
+    found = _read(robot)
+    tree = KinematicTree(found.at(found.base).link)
+    tree.topology = tree.topology.attach([at.copied(at.parent) for at in found.attached])
+    return tree
+
+
 @cache
-def _shapes(robot: str) -> dict[str, list[Shape]]:
-    """The cylinders and capsules of the links of a robot, which follow the sizes of the real links.
+def _read(robot: str) -> Topology:
+    """A robot of a URDF file, with cylinders and capsules that follow the sizes of its real links.
 
     ``looks.csv`` has a line for each: colour, radius, and the middles of both ends in the frame of the link, m; a
     capsule has a hemisphere on each end.
     """
-    found: dict[str, list[Shape]] = {}
-    text = files("screwdyn.robots").joinpath("looks.csv").read_text(encoding="utf-8")
+    folder, shapes = files("screwdyn.robots"), dict[str, list[Shape]]()
+    topology = read_urdf(folder.joinpath(f"{robot}.urdf").read_text(encoding="utf-8"))
+    text = folder.joinpath("looks.csv").read_text(encoding="utf-8")
     for owner, link, color, kind, *numbers in csv.reader(text.splitlines()[1:]):
         if owner == robot:
             radius, start, end = float(numbers[0]), *np.reshape([float(x) for x in numbers[1:]], (2, 3))
             length = float(np.linalg.norm(end - start))
             at = pose(np.reshape(frame_along(((end - start) / length).tolist()), (3, 3)), (start + end) / 2)
             make = Shape.capsule if kind == "capsule" else Shape.cylinder
-            found.setdefault(link, []).append(make(radius, length, pose=at, color=_COLORS[color]))
-    return found
+            shapes.setdefault(link, []).append(make(radius, length, pose=at, color=_COLORS[color]))
+    for link, found in shapes.items():
+        topology = topology.set_shapes(link, found)
+    return topology

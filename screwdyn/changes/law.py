@@ -18,19 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import InertiaError, LoopError
+from screwdyn.core.errors import InertiaError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import Joint, free
-from screwdyn.physics.closure import TOLERANCE, Closure
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.placement import NOTHING
 from screwdyn.physics.recursions.whole_tree import MOST_STEPS, SETTLED
 from screwdyn.physics.state import State
 from screwdyn.physics.table import MASS, PARENT, PLACE
 from screwdyn.screws import screw
-
-# Share of the rates at which loops open that an impact may leave: what is dependent up to rounding.
-_LEFT_OPEN = 1e-3
 
 
 @functools.lru_cache(maxsize=256)
@@ -89,26 +86,11 @@ def stopped(tree: Robot, q: Array, qd: Array, own: Sequence[int]) -> Array:
     return gone + change
 
 
-def closing(tree: Robot, q: Array, qd: Array, closure: Closure | None = None) -> tuple[Array, Array]:
-    """The rates that closed loops take, and the impulses Λ of their constraints.
-
-    Of all rates that the loops allow, the others are nearest in the metric of M; of all impulses that rigid bodies
-    allow, Λ are those of least ΛᵀΛ (docs/mathematics.md §12). LoopError if the loops would open all the same, because
-    constraints on links of very different inertias cannot be told apart; without a given closure also if one is open.
-    """
-    if closure is None:
-        closure = Closure(tree, tree.model)
-        closure.check(q)
-    opening = closure.opening(q, qd)
-    taken, impulses = tree._closing(q, opening)
-    left = float(np.abs(closure.opening(q, qd - taken)).max(initial=0.0))
-    if left > max(TOLERANCE, _LEFT_OPEN * float(np.abs(opening).max(initial=0.0))):
-        raise LoopError(
-            f"the rates after it would open the loops {', '.join(repr(loop.name) for loop in closure.loops)} at up to "
-            f"{left:.3g} rad/s or m/s: their links have inertias too different for the constraints to be told apart; "
-            f"give the lightest ones more, or the heaviest ones less"
-        )
-    return taken, -impulses
+def closing(tree: Robot, q: Array, qd: Array) -> tuple[Array, Array]:
+    """The rates that closed loops take, and the impulses Λ: see :meth:`Closure.impact`; LoopError if one is open."""
+    closure = Closure(tree)
+    closure.check(q)
+    return closure.impact(q, qd)
 
 
 def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None = None, apart: bool = False) -> float:

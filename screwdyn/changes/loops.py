@@ -65,11 +65,11 @@ class Close(Scheduled[LoopEvent]):
         if at is None:
             at = law.pose_in(tree, self.link, self.to, state.q)
         handle = Mechanism.close(tree, self.link, self.to, self.joint, at, self.name)
-        closure, q = Closure(tree, tree.model), state.q
+        closure, q = Closure(tree), state.q
         if self.at is not None or len(tree.loops) > 1:  # a single loop at the present pose is closed
             closure.check(q, "move the links together before they are connected, or leave out at=")
             q = closure.closed(q)
-        taken, impulses = law.closing(tree, q, state.qd, closure)
+        taken, impulses = closure.impact(q, state.qd)
         # The rates are those before, in a configuration without the gap that counts as rounding.
         moved = float(tree.kinetic_energy(q, state.qd) - tree.kinetic_energy(state.q, state.qd))
         own = {loop.name: N @ impulses[rows] for loop, N, rows in closure.own()}

@@ -74,7 +74,7 @@ class Release(Scheduled[ReleaseEvent]):
             after = move.rehung(tree, state, root, root, flying)
         elif bridges:
             move.require_independent(tree, bridges[0].joint, at)
-            Closure(tree, tree.model).check_moving(state.q, state.qd)
+            Closure(tree).check_moving(state.q, state.qd)
             loop = _carrying(tree, root, bridges[0])
             after = move.rehung(tree, state, root, loop.link, tree.topology.grafted(root, loop))
             tree.forward_dynamics(after.q, after.qd, np.zeros(tree.nv))  # raises an error without inertia of a joint

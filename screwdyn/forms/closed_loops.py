@@ -14,7 +14,7 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.numbers import Dynamics, Numbers, one_state, torques
+from screwdyn.forms.numbers import Dynamics, Numbers, one_state
 from screwdyn.mechanism.link import Loop
 from screwdyn.physics.closure import Closure, weights
 from screwdyn.physics.joint_forces import subtree_wrench
@@ -74,13 +74,13 @@ class ClosedLoops(Dynamics):
         """
         one = self._frozen()
         (q,), _ = one.model.arrays({"q": q})
-        return Closure(one, one.model).gap(q)
+        return Closure(one).gap(q)
 
     def freedoms(self, q: ArrayLike) -> int:
         """Number of freedoms that the closed loops leave in a configuration: nv minus the rank of J_c."""
         one = self._frozen()
         (q,) = one_state(one.model, q=q)
-        return one.model.nv - Closure(one, one.model).factors(q).rank
+        return one.model.nv - Closure(one).factors(q).rank
 
     def assemble(self, q: ArrayLike, hold: Iterable[str] = ()) -> Array:
         """A configuration near q in which all loops are closed, (nq,).
@@ -102,7 +102,7 @@ class ClosedLoops(Dynamics):
             For an unknown freedom, or as for ``forward_kinematics``.
         """
         one = self._frozen()
-        return _assembled(Closure(one, one.model), q, _free(one.model, hold))
+        return _assembled(Closure(one), q, _free(one.model, hold))
 
     def project(self, q: ArrayLike, qd: ArrayLike, hold: Iterable[str] = ()) -> tuple[Array, Array]:
         """The state with closed loops near a state: :meth:`assemble`, and the nearest rates in the metric of M.
@@ -111,7 +111,7 @@ class ClosedLoops(Dynamics):
         loops do not allow the rates that are held.
         """
         one = self._frozen()
-        closure, free = Closure(one, one.model), _free(one.model, hold)
+        closure, free = Closure(one), _free(one.model, hold)
         q, (rates,) = _assembled(closure, q, free), one_state(one.model, qd=qd)
         rates = rates - closure.step(q, closure.opening(q, rates), free)
         if len(free) < one.model.nv:
@@ -137,8 +137,8 @@ class ClosedLoops(Dynamics):
             As for ``forward_dynamics``.
         """
         one = self._frozen()
-        closure = Closure(one, one.model)
-        given, nothing = _multipliers(closure, *one_state(one.model, q=q, qd=qd, tau=tau))
+        closure = Closure(one)
+        given, nothing = closure.multipliers(*one_state(one.model, q=q, qd=qd, tau=tau))
         wrenches, undetermined = {}, {}
         for loop, N, own in closure.own():
             wrenches[loop.name] = N @ given[own]
@@ -179,7 +179,7 @@ class ClosedLoops(Dynamics):
         """
         one = self._frozen()
         given = None if wrenches is None else one.wrench_torque(q, wrenches)
-        return torques(one, q, qd, qdd, given, multipliers_of(one.model, squeeze))
+        return Closure(one).inverse_dynamics(q, qd, qdd, given, multipliers_of(one.model, squeeze))
 
     def reduced(self, q: ArrayLike, qd: ArrayLike, independent: Sequence[str] | None = None) -> Reduced:
         """M, C and g over independent coordinates of the closed loops (docs/mathematics.md §12).
@@ -203,7 +203,7 @@ class ClosedLoops(Dynamics):
         one = self._frozen()
         model = one.model
         q, qd = one_state(model, q=q, qd=qd)
-        closure, J = Closure(one, model), one.constraint_jacobian(q)
+        closure, J = Closure(one), one.constraint_jacobian(q)
         rank, D = closure.factors(q).rank, weights(J)[:, None]
         J, J_dot = D * J, D * one.constraint_jacobian_dot(q, qd)
         if independent is None:
@@ -227,13 +227,6 @@ class ClosedNumbers(Numbers, ClosedLoops):
     """The functions of one model with loops."""
 
 
-def _multipliers(closure: Closure, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
-    """λ in one state, (m,), of least λᵀλ, and a basis of what can be added to it, (m, …)."""
-    free = closure.of.impulse_response(q, tau - closure.of.bias_force(q, qd))
-    opening = closure.opening(q, free) + closure.of.constraint_jacobian_dot(q, qd) @ qd
-    return closure.of._closing(q, -opening)[1], closure.factors(q).undetermined()
-
-
 def exerted_wrench(tree: Robot, link: str, by: str, q: Array, qd: Array, qdd: Array, tau: Array) -> Array:
     """Wrenches that another link exerts on a link, (k, 6), in its frame, in k states with the forces of all joints.
 
@@ -244,7 +237,7 @@ def exerted_wrench(tree: Robot, link: str, by: str, q: Array, qd: Array, qdd: Ar
     def to_base(name: str) -> Array:
         return Ad(inverse(tree.forward_kinematics(name, q))).swapaxes(-1, -2)
 
-    closure, found = Closure(tree, tree.model), np.zeros((len(q), 6, 1))
+    closure, found = Closure(tree), np.zeros((len(q), 6, 1))
     child, sign = (link, 1) if tree.parent(link) == by else (by, -1)
     beyond = tree.subtree(child) if tree.parent(child) in (link, by) else ()
     if beyond:
@@ -256,7 +249,7 @@ def exerted_wrench(tree: Robot, link: str, by: str, q: Array, qd: Array, qdd: Ar
         by_loops[..., own] = (between - crossing) * (to_base(loop.link) @ N)
     for k, A in enumerate(by_loops):
         if A.any():
-            given, nothing = _multipliers(closure, q[k], qd[k], tau[k])
+            given, nothing = closure.multipliers(q[k], qd[k], tau[k])
             known = np.abs(A @ nothing).max(initial=0.0) <= REDUNDANT * np.abs(A).max()
             found[k, :, 0] += A @ given if known else np.nan
     return np.asarray((Ad(tree.forward_kinematics(link, q)).swapaxes(-1, -2) @ found)[..., 0])
@@ -309,7 +302,8 @@ def multipliers_of(model: Model, squeeze: Wrenches) -> Array:
         raise ShapeError(f"squeeze must map names of loops to [n; f], {{loop: six numbers}}; got {squeeze!r}")
     for name in squeeze:
         UnknownNameError.check(name, loops, "loop")
-    return np.concatenate([_transmitted(loop, squeeze.get(name, np.zeros(6))) for name, loop in loops.items()])
+    parts = [_transmitted(loop, squeeze.get(name, np.zeros(6))) for name, loop in loops.items()]
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def _transmitted(loop: Loop, wrench: ArrayLike) -> Array:

@@ -33,7 +33,7 @@ from screwdyn.physics.contribution import SHARES, share_of
 from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces
 from screwdyn.physics.link_steps import Pose, RigidInertia, inertia_to_parent
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, SOLVING, WITH_LOOPS, Method, Quantity, TakesOut
+from screwdyn.physics.quantities import CATALOGUE, SOLVING, Method, Quantity, TakesOut
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.physics.table import PLACE
 
@@ -252,7 +252,7 @@ class Compiled(Numbers, Configurations, TakesOut):
     def _request(self, request: Request) -> Compilation | None:
         """Request the compilation of a quantity; None if a result has no entries, or if it is refused."""
         name, model = request.entry.name, self._model
-        if not model.nv or (model.constraints and WITH_LOOPS.get(name, "") is None):
+        if not model.nv or model.computed(name) is None:
             return None
         if name in SOLVING and model.unresisted:
             return None

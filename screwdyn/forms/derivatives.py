@@ -29,9 +29,10 @@ from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, check_out, hand_over, written
 from screwdyn.forms.closed_loops import ClosedNumbers
-from screwdyn.forms.numbers import Numbers, require_resisted, too_large, torques
+from screwdyn.forms.numbers import Numbers, require_resisted, too_large
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.topology import check_open
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, LARGEST, WITH_LOOPS, Method, Quantity
@@ -446,7 +447,7 @@ def linearize(
     active = ~np.array(model.passive, dtype=bool)
     kept = _independent(model, q, qd, independent) if model.constraints or independent is not None else None
     if tau is None and kept is not None:
-        given = torques(numbers, q, qd, kept[1], own)
+        given = Closure(numbers).inverse_dynamics(q, qd, kept[1], own)
     elif tau is None:
         given = np.where(active, numbers.inverse_dynamics(q, qd, np.zeros(nv)) - own, 0.0)
     by_q, by_qd, by_tau = model.derived(Derivatives).forward_dynamics(q, qd, given + own)

@@ -16,48 +16,24 @@ from numpy import empty  # np.empty takes 15 ns longer
 
 from screwdyn.backends.kernels.entry import Kernels
 from screwdyn.backends.kernels.entry import method as in_c
-from screwdyn.core.errors import InertiaError, LoopError, ShapeError, SingularAttachmentError
+from screwdyn.core.errors import ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike, cached_property, hand_over, written
-from screwdyn.physics.charts import RATIO, recentre
+from screwdyn.physics.charts import recentre
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import POSITIONS, Model
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Frame, Method, Quantities, Quantity
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Method, Quantities, Quantity
 from screwdyn.physics.recursions.links import frame_code
-from screwdyn.physics.recursions.whole_tree import forward_dynamics, invert
-from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
+from screwdyn.physics.recursions.whole_tree import forward_dynamics
+from screwdyn.physics.table import TURN, workspace
 from screwdyn.screws.screw import LENGTH_TOLERANCE
 
 # Inertia that a joint feels, relative to what it carries, below whose negative a message does not call it rounding.
 _NEGATIVE = 1e-9
-# Of accelerations that open a loop and of forces that motors cannot give, relative to the largest term; of the
-# accelerations at least relative to 1 rad/s² or m/s².
-_ROUNDING = 1e-8
 # Types of the numbers in lists that are converted without further checks.
 _NUMBERS = {float, int}
 # Coordinates that a message names at most.
 _SHOWN = 6
-
-
-def undetermined(status: int, model: Model, link: str | None, felt: str = "") -> Exception | None:
-    """The error for the status of a recursion; None for invalid input.
-
-    ``felt`` states the numbers that were compared for a joint that feels no inertia.
-    """
-    if status > 0:
-        name = model.coordinates[status - 1]
-        return SingularAttachmentError(
-            f"nothing beyond joint {name!r} resists its motion{felt}, so its acceleration is undetermined; "
-            f"give a link that it carries an inertia, or make the joint fixed"
-        )
-    if status == MASSLESS:
-        return InertiaError("no link of the tree has a mass, so there is no centre of mass; give one an inertia")
-    if status == CONFINED:
-        return SingularAttachmentError(
-            f"link {link!r} cannot move in all six directions in this configuration, so J M⁻¹ Jᵀ has no inverse; its "
-            f"operational-space inertia is undefined"
-        )
-    return None
 
 
 def require_resisted(entry: Quantity, model: Model) -> None:
@@ -77,7 +53,7 @@ def require_resisted(entry: Quantity, model: Model) -> None:
 
 def too_large(model: Model, state: Mapping[str, ArrayLike]) -> ShapeError | None:
     """The error for results that are not finite, if an entry of the state is so large that they may overflow."""
-    ratio = max(1.0, np.abs(model.charts.couplings[:, RATIO]).max()) if model.charts and model.coupled else 1.0
+    ratio = np.abs(model.ratios).max(initial=1.0)
     for name, value in state.items():
         a = np.abs(np.asarray(value, dtype=float))
         if a.max(initial=0.0) >= LARGEST / ratio:
@@ -254,10 +230,9 @@ class Dynamics(Quantities):
         share = share_of(model, entry.name, link) if entry.name in SHARES else None
         arrays, direct = out if out is None or len(entry.given) > 1 else (out,), None
         results: Sequence[Any]
-        if model.constraints and entry.name == "inverse_dynamics":
-            results = [torques(Numbers(model), state["q"], state["qd"], state["qdd"], forces)]
-        elif model.constraints and entry.name == "operational_inertia":
-            results = [_operational_inertia(Numbers(model), link, state["q"], frame)]
+        if model.computed(entry.name) is None:
+            own = values if wrenches is None else (*values[:-1], forces)
+            results = [getattr(Closure(Numbers(model)), entry.name)(*own)]
         elif forces is not None and entry.wrenches == "result":
             results = [self._results(kernels, entry, link, frame, state, None)[0] - forces]
         else:
@@ -295,7 +270,7 @@ class Dynamics(Quantities):
     def _felt(self, kernels: Kernels, row: int, q: ArrayLike) -> str:
         """The numbers that forward dynamics compared in the first state in which a row feels no inertia, as text."""
         model, entry = kernels.model, CATALOGUE["forward_dynamics"]
-        if model.coupled or model.constraints:  # it has compared entries of M
+        if kernels.kernel_of(entry) != entry.name:  # it has compared entries of M
             return ""
         (flat,), _ = model.flat(q=q)
         rest = np.zeros(model.nv)
@@ -321,7 +296,7 @@ class Dynamics(Quantities):
             return overflow
         felt = self._felt(kernels, status - 1, state["q"]) if status > 0 and "tau" in state else ""
         length = f"a quaternion in q differs from length 1 by more than {LENGTH_TOLERANCE:g}; normalise it"
-        return undetermined(status, model, link, felt) or ShapeError(length)
+        return model.undetermined(status, link, felt) or ShapeError(length)
 
 
 class Numbers(Dynamics):
@@ -337,66 +312,6 @@ class Numbers(Dynamics):
 
     def _frozen(self) -> Self:
         return self
-
-
-def torques(
-    one: Numbers,
-    q: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike,
-    given: Array | None = None,
-    multipliers: Array | None = None,
-) -> Array:
-    """τ of the active freedoms in a motion with closed loops, nearest to that for the multipliers λ, or of least norm.
-
-    ``given`` are joint forces that act besides, (…, nv), such as those of external wrenches (docs/mathematics.md §12).
-    """
-    model = one.model
-    arrays, _ = model.arrays({"q": q, "qd": qd, "qdd": qdd})
-    of_state = partial(_torques, one, multipliers)
-    each = np.vectorize(of_state, otypes=[float], signature="(p),(v),(v),(v)->(v)")
-    return np.asarray(each(*arrays, np.zeros(model.nv) if given is None else given))
-
-
-def _torques(one: Numbers, multipliers: Array | None, *state: Array) -> Array:
-    """τ of one state, from Zᵀ B u = Zᵀ (M q̈ + C q̇ + g − Σ J_iᵀ F_i) with J_c Z = 0."""
-    model, (q, qd, qdd, external) = one.model, state
-    J = one.constraint_jacobian(q)
-    turning = one.constraint_jacobian_dot(q, qd) @ qd
-    opening, terms = J @ qdd + turning, np.concatenate([np.abs(J) @ np.abs(qdd), np.abs(turning)])
-    if np.any(np.abs(opening) > _ROUNDING * terms.max(initial=1.0)):
-        raise LoopError(
-            f"these accelerations open {', '.join(map(repr, model.topology.loops))}: J_c q̈ + J̇_c q̇ has an entry of "
-            f"{np.abs(opening).max():.3g}; with found = reduced(q, qd), q̈ = Z ÿ + Ż ẏ keeps the loops closed"
-        )
-    force = one.bias_force(q, qd) + one.mass_matrix(q) @ qdd - external
-    factors = Closure(one, model).factors(q)
-    active = ~np.array(model.passive, dtype=bool)
-    wanted = None if multipliers is None else force - J.T @ multipliers
-    tau = factors.motor_forces(force, active, wanted)
-    if factors.missing(force, tau, model.weight_bound) > _ROUNDING:
-        motors, others = (
-            ", ".join(repr(model.coordinates[k]) for k in np.flatnonzero(which)) or "none"
-            for which in (active, ~active)
-        )
-        raise LoopError(
-            f"the motors ({motors}) cannot give these accelerations: the passive joints {others} move otherwise; take "
-            f"the accelerations of forward_dynamics, or make a joint active"
-        )
-    return tau
-
-
-def _operational_inertia(one: Numbers, link: str, q: ArrayLike, frame: Frame) -> Array:
-    """Λ = (J Z Zᵀ Jᵀ)⁻¹, (…, 6, 6), with the motions Z that the loops allow, Zᵀ M Z = 1 (§12)."""
-    model = one.model
-    (q,), batch = model.flat(q=q)
-    closure, inverse = Closure(one, model), np.empty((*batch, 6, 6))
-    for found, x in zip(inverse.reshape(-1, 6, 6), q.reshape(-1, model.nq), strict=True):
-        motions = np.asarray(one.jacobian(link, x, frame)) @ closure.factors(x).motions()
-        found[...] = motions @ motions.T
-        if status := invert(found):
-            raise undetermined(status, model, link) or ShapeError("results would overflow")
-    return inverse
 
 
 def _of_lists(state: Sequence[Any]) -> list[Array] | None:

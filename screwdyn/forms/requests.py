@@ -19,11 +19,11 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.forms.closed_loops import ClosedNumbers
-from screwdyn.forms.numbers import require_resisted, undetermined
+from screwdyn.forms.numbers import require_resisted
 from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.closure import significant
 from screwdyn.physics.model import Model, Robot
-from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Quantity
+from screwdyn.physics.quantities import CATALOGUE, Quantity
 from screwdyn.physics.recursions.links import BODY, FRAMES, frame_code, is_frame
 from screwdyn.physics.recursions.loops import orthonormal_rows
 from screwdyn.physics.reductions import moved_zeros
@@ -107,10 +107,10 @@ class Request(NamedTuple):
 
         LoopError if the quantity would ignore the loops.
         """
-        entry = self.entry
-        if not model.constraints or entry.name not in WITH_LOOPS:
+        entry, computed = self.entry, model.computed(self.entry.name)
+        if computed == entry.name:
             return model.rows_of_places(entry.places, self.link or "", self.code)
-        if WITH_LOOPS[entry.name] is None:
+        if computed is None:
             check_open(model.topology, f"{entry.name} in this form", f"use tree.{entry.name}(…), which knows them")
         return [model.constraints[k] for k in independent_constraints(model)[0]]
 
@@ -175,7 +175,7 @@ def results(request: Request, model: Model, tape: Tape, subject: Subject | None 
     try:
         return outputs(tape, request.entry.name, subject, **how)
     except Undetermined as found:
-        raise undetermined(found.status, model, request.link) or found from None
+        raise model.undetermined(found.status, request.link) or found from None
 
 
 def operation_count(tree: Robot, *functions: str) -> dict[str, int]:

@@ -45,7 +45,7 @@ class Balance:
 
     def __init__(self, tree: Robot, free: Indices, tau: Array, q: Array) -> None:
         self.tree, self.free, self.tau = tree, free, tau[free]
-        self.springs, self.closure = tree.model.joint_forces, Closure(tree, tree.model)
+        self.springs, self.closure = tree.model.joint_forces, Closure(tree)
         self.closure.check(q)
         self.count = len(free) - (self.closure.factors(q, free, flat=True).rank if tree.loops else 0)
         slightest = SLIGHT * tree.model.weight_bound * np.sqrt(np.diag(tree.mass_matrix(q))[free])
@@ -270,7 +270,7 @@ def holding_torque(tree: Robot, q: ArrayLike) -> Array:
 
 def _holding_loops(tree: Robot, q: Array, active: npt.NDArray[np.bool_]) -> Array:
     """The shortest torques that hold closed loops: the loops transmit the rest (docs/mathematics.md §12)."""
-    closure = Closure(tree, tree.model)
+    closure = Closure(tree)
     closure.check(q)
     factors, force = closure.factors(q), tree.gravity_vector(q) - tree.model.joint_forces.spring_force(q)
     tau = factors.motor_forces(force, active)
@@ -494,7 +494,7 @@ class _Target:
     def __init__(self, tree: Robot, link: str, pose: Array, oriented: bool, q0: Array, moving: Iterable[str]) -> None:
         self.tree, self.link, self.pose, self.oriented = tree, link, pose, oriented
         tree.forward_kinematics(link, q0)  # raises the error for an unknown link
-        self.closure, self.stiffness = Closure(tree, tree.model), 1.0
+        self.closure, self.stiffness = Closure(tree), 1.0
         looped = {x for loop in self.closure.loops for end in (loop.link, loop.to) for x in tree.model.path(end)}
         passive = set(itertools.compress(tree.coordinates, tree.model.passive))
         free = ({*moving} & ({*tree.model.path(link)} | looped)) | (looped & passive)

@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import LoopError, SingularAttachmentError
-from screwdyn.core.types import Array
+from screwdyn.core.errors import LoopError, ShapeError, SingularAttachmentError
+from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Loop
-from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import Quantities
+from screwdyn.physics.quantities import Frame, Quantities
 from screwdyn.physics.recursions.loops import KEPT_ANYWAY, REDUNDANT
+from screwdyn.physics.recursions.whole_tree import invert
 from screwdyn.screws.screw import inverse
 from screwdyn.screws.screw_system import NEAREST, nearest_element, projection, whole_turns
 
@@ -40,6 +40,11 @@ _CLEAR = 1e-3
 SLIGHT = 1e-2
 # Singular values of the motors' forces, relative to the largest, that are rounding.
 _WEAKEST = 1e-10
+# Of accelerations that open a loop and of forces that motors cannot give, relative to the largest term; of the
+# accelerations at least relative to 1 rad/s² or m/s².
+_ROUNDING = 1e-8
+# Share of the rates at which loops open that an impact may leave: what is dependent up to rounding.
+_LEFT_OPEN = 1e-3
 
 
 class Factors:
@@ -111,10 +116,14 @@ def significant(J: Array) -> Array:
 
 
 class Closure:
-    """The loops of one model, whose quantities are those ``of`` an object; there may be none."""
+    """The loops of the model of a tree, or of what else has its quantities; there may be none.
 
-    def __init__(self, of: Quantities, model: Model) -> None:
-        self.of, self.model = of, model
+    The methods with the names of quantities give those that loops change, and that no recursion gives; their
+    ``wrenches`` are joint forces (docs/mathematics.md §12).
+    """
+
+    def __init__(self, of: Quantities) -> None:
+        self.of, self.model = of, (model := of.model)
         self.loops = tuple(model.topology.loops.values())
         at = {name: k for k, name in enumerate(model.placements)}
         self._links = np.array([at[loop.link] for loop in self.loops], dtype=np.intp)
@@ -198,6 +207,73 @@ class Closure:
     def opening(self, q: Array, qd: Array) -> Array:
         """J_c q̇, the rates at which the loops open, (…, m); m/s and rad/s."""
         return np.asarray((self.of.constraint_jacobian(q) @ qd[..., None])[..., 0])
+
+    def impact(self, q: Array, qd: Array) -> tuple[Array, Array]:
+        """The rates that loops which close take, and the impulses Λ of their constraints.
+
+        Of all rates that the loops allow, the others are nearest in the metric of M; of all impulses that rigid bodies
+        allow, Λ are those of least ΛᵀΛ. LoopError if the loops would open all the same, because constraints on links of
+        very different inertias cannot be told apart.
+        """
+        opening = self.opening(q, qd)
+        taken, impulses = self.of._closing(q, opening)
+        left = _largest(self.opening(q, qd - taken))
+        if left > max(TOLERANCE, _LEFT_OPEN * _largest(opening)):
+            raise LoopError(
+                f"the rates after it would open the loops {', '.join(repr(loop.name) for loop in self.loops)} at up to "
+                f"{left:.3g} rad/s or m/s: their links have inertias too different for the constraints to be told "
+                f"apart; give the lightest ones more, or the heaviest ones less"
+            )
+        return taken, -impulses
+
+    def multipliers(self, q: Array, qd: Array, tau: Array) -> tuple[Array, Array]:
+        """λ in one state, (m,), of least λᵀλ, and a basis of what can be added to it, (m, …)."""
+        free = self.of.impulse_response(q, tau - self.of.bias_force(q, qd))
+        opening = self.opening(q, free) + self.of.constraint_jacobian_dot(q, qd) @ qd
+        return self.of._closing(q, -opening)[1], self.factors(q).undetermined()
+
+    def inverse_dynamics(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Array | None = None, wanted: Array | None = None
+    ) -> Array:
+        """τ of the active freedoms, (…, nv), nearest to that for wanted multipliers λ, or of least norm."""
+        arrays, _ = self.model.arrays({"q": q, "qd": qd, "qdd": qdd})
+        each = np.vectorize(functools.partial(self._torques, wanted), otypes=[float], signature="(p),(v),(v),(v)->(v)")
+        return np.asarray(each(*arrays, np.zeros(self.model.nv) if wrenches is None else wrenches))
+
+    def _torques(self, multipliers: Array | None, q: Array, qd: Array, qdd: Array, external: Array) -> Array:
+        """τ of one state, from Zᵀ B u = Zᵀ (M q̈ + C q̇ + g − Σ J_iᵀ F_i) with J_c Z = 0."""
+        model, of, J = self.model, self.of, self.of.constraint_jacobian(q)
+        turning = of.constraint_jacobian_dot(q, qd) @ qd
+        opening, terms = J @ qdd + turning, np.concatenate([np.abs(J) @ np.abs(qdd), np.abs(turning)])
+        if np.any(np.abs(opening) > _ROUNDING * terms.max(initial=1.0)):
+            raise LoopError(
+                f"these accelerations open {', '.join(map(repr, model.topology.loops))}: J_c q̈ + J̇_c q̇ has an entry "
+                f"of {np.abs(opening).max():.3g}; with found = reduced(q, qd), q̈ = Z ÿ + Ż ẏ keeps the loops closed"
+            )
+        force = of.bias_force(q, qd) + of.mass_matrix(q) @ qdd - external
+        factors, active = self.factors(q), ~np.array(model.passive, dtype=bool)
+        tau = factors.motor_forces(force, active, None if multipliers is None else force - J.T @ multipliers)
+        if factors.missing(force, tau, model.weight_bound) > _ROUNDING:
+            motors, others = (
+                ", ".join(repr(model.coordinates[k]) for k in np.flatnonzero(which)) or "none"
+                for which in (active, ~active)
+            )
+            raise LoopError(
+                f"the motors ({motors}) cannot give these accelerations: the passive joints {others} move otherwise; "
+                f"take the accelerations of forward_dynamics, or make a joint active"
+            )
+        return tau
+
+    def operational_inertia(self, link: str, q: ArrayLike, frame: Frame) -> Array:
+        """Λ = (J Z Zᵀ Jᵀ)⁻¹, (…, 6, 6), with the motions Z that the loops allow, Zᵀ M Z = 1."""
+        (q,), batch = self.model.flat(q=q)
+        inverse = np.empty((*batch, 6, 6))
+        for found, x in zip(inverse.reshape(-1, 6, 6), q.reshape(-1, self.model.nq), strict=True):
+            motions = np.asarray(self.of.jacobian(link, x, frame)) @ self.factors(x).motions()
+            found[...] = motions @ motions.T
+            if status := invert(found):
+                raise self.model.undetermined(status, link) or ShapeError("results would overflow")
+        return inverse
 
     def ranks(self, q: Array) -> dict[str, int]:
         """The number of constraints of each loop alone that are clearly independent, in one configuration."""

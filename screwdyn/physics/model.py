@@ -11,7 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import JointError, ShapeError, UnboundSymbolError, UnknownNameError
+from screwdyn.core.errors import (
+    InertiaError,
+    JointError,
+    ShapeError,
+    SingularAttachmentError,
+    UnboundSymbolError,
+    UnknownNameError,
+)
 from screwdyn.core.types import Array, ArrayLike, cached_property
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment
@@ -28,10 +35,10 @@ from screwdyn.physics.charts import (
 )
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.placement import NOTHING, Placement, place
-from screwdyn.physics.quantities import Places, Quantities, Quantity
+from screwdyn.physics.quantities import WITH_LOOPS, Places, Quantities, Quantity
 from screwdyn.physics.recursions.links import BODY
 from screwdyn.physics.reductions import unresisted
-from screwdyn.physics.table import COLUMNS, FIRST, MASS, PARENT, PLACE, SLIDE, TURN, path_of
+from screwdyn.physics.table import COLUMNS, CONFINED, FIRST, MASS, MASSLESS, PARENT, PLACE, SLIDE, TURN, path_of
 from screwdyn.screws import screw
 
 T = TypeVar("T")
@@ -302,6 +309,30 @@ class Model:
             result[..., i, j] += c * qd[..., n]
             result[..., i, n] -= c * qd[..., j]
         return result
+
+    def computed(self, quantity: str) -> str | None:
+        """The quantity whose recursion gives a quantity of this tree; None if only ``physics.closure`` gives it."""
+        return WITH_LOOPS.get(quantity, quantity) if self.topology.loops else quantity
+
+    def undetermined(self, status: int, link: str | None, felt: str = "") -> Exception | None:
+        """The error for the status of a recursion; None for invalid input.
+
+        ``felt`` states the numbers that were compared for a joint that feels no inertia.
+        """
+        if status > 0:
+            name = self.coordinates[status - 1]
+            return SingularAttachmentError(
+                f"nothing beyond joint {name!r} resists its motion{felt}, so its acceleration is undetermined; "
+                f"give a link that it carries an inertia, or make the joint fixed"
+            )
+        if status == MASSLESS:
+            return InertiaError("no link of the tree has a mass, so there is no centre of mass; give one an inertia")
+        if status == CONFINED:
+            return SingularAttachmentError(
+                f"link {link!r} cannot move in all six directions in this configuration, so J M⁻¹ Jᵀ has no inverse; "
+                f"its operational-space inertia is undefined"
+            )
+        return None
 
     def derived(self, kind: Callable[[Model], T]) -> T:
         """The object of a kind that is made of this model, such as its derivatives; made once."""

@@ -409,7 +409,7 @@ class EquationsOfMotion:
         if self.holding is not None:
             self.holding.check(q)
         loops = model.topology.loops
-        self.closure = Closure(self.tree, self.model) if loops else None
+        self.closure = Closure(self.tree) if loops else None
         self._ranks = self.closure.ranks(q) if self.closure is not None else {}
         if loops and self.holding is not None:
             raise LoopError(

@@ -262,7 +262,7 @@ class HybridSimulation:
         q, qd = state.q, state.qd
         if self.tree.topology.loops:
             # Without a gap or a rate of loops that counts as rounding; LoopError if the state opens a loop.
-            closure = Closure(self.tree, self.tree.model)
+            closure = Closure(self.tree)
             closure.check_moving(q, qd)
             q, qd = closure.project(q, qd)
         t, y, fired = self.start, np.concatenate([q, qd, np.zeros(ENERGIES)]), None

@@ -209,7 +209,7 @@ class Sensitivities:
             y[owners == k] = motion.pieces[max(k, 0)](times[owners == k])[: y.shape[1]].T
         q, qd = model.configurations.normalized(y[:, : model.nq]), y[:, model.nq :]
         if motion.tree.loops:
-            q, qd = Closure(motion.tree, model).project(q, qd)
+            q, qd = Closure(motion.tree).project(q, qd)
         return q, qd
 
     # Changes
@@ -350,7 +350,7 @@ def _moved(tree: Robot, q: Array, qd: Array, direction: Array) -> State:
     n = len(qd)
     q, qd = tree.model.configurations.integrate(q, direction[:n]), qd + direction[n:]
     if tree.loops:
-        q, qd = Closure(tree, tree.model).project(q, qd)
+        q, qd = Closure(tree).project(q, qd)
     return State(tree, q, qd)
 
 

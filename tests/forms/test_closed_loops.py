@@ -285,6 +285,11 @@ def test_two_hands_press_on_a_block():
     assert_allclose(pushed, [4 * 0.7 + 5 - 1, 2 * 0.7 - 5], rtol=1e-12)
 
 
+def test_without_loops_nothing_is_squeezed():
+    arm, q = sd.robots.two_link(), np.array([0.3, -0.7])
+    assert_allclose(arm.squeezing_torque(q, q, q, {}), arm.inverse_dynamics(q, q, q), rtol=1e-12)
+
+
 def test_batches_and_external_wrenches():
     tree, (q, qd) = four_bar()
     qdd = tree.forward_dynamics(q, qd, [1.3, 0, 0])

@@ -205,11 +205,15 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         at = map(address, (self._couplings, on_path, self._in_a_row))
         context[_JOINTS:] = len(self._couplings), len(on_path), *at
 
+    def kernel_of(self, entry: Quantity) -> str:
+        """Name of the kernel that computes a quantity."""
+        return self._kind + (self._instead.get(entry.name) or entry.name)
+
     def fill(
         self, entry: Quantity, context: Array, states: int, arguments: Sequence[Array], results: Sequence[Array]
     ) -> int:
         """Compute results for states in contiguous arrays, large batches in several threads; returns the status."""
-        name = self._kind + (self._instead.get(entry.name) or entry.name)
+        name = self.kernel_of(entry)
         if states * len(self.model.table) >= _LARGE and (parts := processors()) > 1:
             ends = [states * k // parts for k in range(parts + 1)]
             flat = [a.reshape(states, -1) for a in (*arguments, *results)]

@@ -171,7 +171,6 @@ def main() -> None:
 
     *_, (modules, arm) = ((one, tree) for one, tree in assemblies(best, sd.KinematicTree()) if one == best)
     way = motion(arm)
-    assert way is not None
     torque = np.abs(arm.inverse_dynamics(way.q, way.qd, way.qdd)).max(axis=1)
     limits = np.array([module.motor.torque for module in modules])
     torque = torque[np.argmin((torque / limits).max(axis=1))]

@@ -50,7 +50,5 @@ for link in [link for link, body in arm.graph.nodes(data="link") if body.inertia
     M[np.ix_(rows, rows)] += M_i  # M = M_1 ‡ M_2 ‡ … ‡ M_n
     difference = np.abs(M_i - arm.contribution(link, q, 0 * q).M.matrix(names)).max(initial=0)
     print(f"M_i of {link:<16} {len(names)} × {len(names)}, differs from the library's by {difference:.0e} kg m²")
-    assert difference < 1e-12
 difference = np.abs(M - arm.mass_matrix(q)).max()
 print(f"M, their sum ‡ {'':<8} {arm.nv} × {arm.nv}, differs from the library's by {difference:.0e} kg m²")
-assert difference < 1e-12

@@ -135,7 +135,6 @@ for name, told in {"does not know the load": False, "sets the bit of the load": 
     swing.plot(run.t, np.degrees(run["rope"]), label=name)
     late[told] = np.abs(run["rail"] - 6.0)[run.t > 8].max()
     print(f"{name}: up to {late[told]:.2f} m from the goal after 8 s")
-assert late[True] < 0.2 * late[False]
 for chart in (way, swing):
     chart.axvspan(2, 14, color="0.93")
 way.set(ylabel="trolley (m)", xlim=(0, 14), title="from 2 s on with the load")

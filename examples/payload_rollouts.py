@@ -62,7 +62,6 @@ def main() -> None:
     )
     difference = np.abs(again.states[-1].q - run.q[-1, 0]).max()
     print(f"largest difference from simulate at the end of one run: {difference:.1e} rad")
-    assert difference < 1e-7
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
 """Every example runs in a temporary folder without a warning."""
 
 import itertools
+import re
 import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sympy as sp
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
@@ -28,6 +31,63 @@ FIGURES = {
     "truc_feedforward": ["truc_feedforward.png"],
     "well_conditioned_arm": ["well_conditioned_arm.png"],
 }
+
+
+def below(bound, pattern):
+    """Whether the numbers that an example prints at a place are small."""
+
+    def check(found, out):
+        numbers = [float(number) for number in re.findall(pattern, out)]
+        assert numbers
+        assert max(numbers) < bound
+
+    return check
+
+
+def selected(found, out):
+    numbers = np.array(re.findall(r"closed form (\S+), by sampling (\S+) ± (\S+)", out), dtype=float)
+    assert len(numbers) == 4
+    assert (np.abs(numbers[:, 0] - numbers[:, 1]) < 6 * numbers[:, 2]).all()
+
+
+def derived(found, out):
+    for name, total in found.totals.items():
+        assert sp.simplify(found.sums[name].matrix(found.forms.coordinates) - total).is_zero_matrix
+
+
+def skew(found, out):
+    rows = np.array([row.split()[-3:] for row in out.splitlines()[1:]], dtype=float)
+    assert (rows[:, :2] < 1e-12).all()
+    assert [*(rows[:, 2] < 1e-12)] == [True, True, False, False]
+
+
+def feedforward(found, out):
+    assert np.abs(found.errors).max() < 1e-9
+    exact = found.arm.inverse_dynamics(*np.moveaxis(found.references, -1, 1)).T
+    assert_allclose(found.torques, exact, rtol=1e-9, atol=1e-9)
+
+
+def conditioned(found, out):
+    assert found.found.success, found.found.message
+    assert_allclose(found.best, found.by_hand, rtol=1e-4)
+
+
+def steered(found, out):
+    assert found.late[True] < 0.2 * found.late[False]
+
+
+# What examples claim, from the names that they have at their end and what they print.
+CLAIMS = {
+    "arm_selection": selected,
+    "derive_a_paper": derived,
+    "mass_matrix_by_definition": below(1e-12, r"library's by (\S+) kg"),
+    "mpc_in_c": steered,
+    "payload_monte_carlo": below(1e-11, r"attached: (\S+) N m"),
+    "payload_rollouts": below(1e-7, r"one run: (\S+) rad"),
+    "skew_symmetry": skew,
+    "truc_feedforward": feedforward,
+    "well_conditioned_arm": conditioned,
+}
 # Arguments that shorten an example.
 ARGUMENTS = {"arm_selection": ["--samples", "256"]}
 
@@ -48,10 +108,12 @@ def test_there_are_examples():
     "path", [p for p in EXAMPLES if p.stem not in {*ELSEWHERE, *BELOW}], ids=lambda path: path.stem
 )
 def test_an_example_runs_and_says_something(path, tmp_path, monkeypatch, capsys):
-    follow(path, monkeypatch, tmp_path, *ARGUMENTS.get(path.stem, []))
+    found = follow(path, monkeypatch, tmp_path, *ARGUMENTS.get(path.stem, []))
     shown = capsys.readouterr()
     assert len(shown.out.splitlines()) > 3
     assert "nan" not in shown.out
+    if path.stem in CLAIMS:
+        CLAIMS[path.stem](SimpleNamespace(**found), shown.out)
     drawn = sorted(tmp_path.glob("*.png"))
     assert [made.name for made in drawn] == FIGURES.get(path.stem, [])
     assert all(made.read_bytes().startswith(b"\x89PNG") and made.stat().st_size > 20_000 for made in drawn)
@@ -68,7 +130,7 @@ def test_the_paper_in_its_own_order(tmp_path, monkeypatch, capsys):
     assert {37, 38, 39, 40, 41, 42, 45, 46, 47, 48, 49, 50, 51, 52, 32, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64} == {
         *numbered
     }
-    assert "unchanged to the last bit" in out
+    assert "unchanged to the last bit: True" in out
     # Two decimal places of M_3's first row, from Eq. 58 by hand.
     u = 0.26 * np.sin(-0.5) + 0.26 * np.sin(0.4)
     v = 0.08 + 0.26 * np.cos(-0.5) + 0.26 * np.cos(0.4)

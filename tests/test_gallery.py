@@ -1,4 +1,4 @@
-"""The examples of the gallery are short, draw a figure, and check their own claims; tests/site executes them."""
+"""The examples of the gallery are short and draw a figure; tests/site executes them, and checks what they claim."""
 
 import ast
 from pathlib import Path
@@ -14,13 +14,13 @@ def test_there_are_at_least_twelve():
 
 
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
-def test_an_example_is_short_and_has_title_figure_and_check(path):
+def test_an_example_is_short_and_has_title_and_figure(path):
     text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 60
+    assert len(text.splitlines()) < 70
     tree = ast.parse(text)
     title, underline, blank, *explanation = ast.get_docstring(tree).splitlines()
     assert underline == "=" * len(title) and not blank and explanation
-    assert any(isinstance(node, ast.Assert) for node in ast.walk(tree))
+    assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree))
     assert "plt." in text and text.endswith("plt.show()\n")
 
 

@@ -35,14 +35,6 @@ place = {name: run.pose("tool0")[:, :3, 3] for name, run in runs.items()}
 planned = {name: empty.forward_kinematics("tool0", path(np.minimum(run.t, 3)))[:, :3, 3] for name, run in runs.items()}
 errors = {name: np.linalg.norm(place[name] - planned[name], axis=1) for name in runs}
 
-# At rest, M K_p (q_path − q) is the torque of the weight: the potential energy of the crate, differentiated.
-rest = runs["without"].states[-1].q
-loaded, steps = runs["without"].tree, np.vstack([np.eye(6), -np.eye(6)]) * 1e-5
-lever = loaded.potential_energy(rest + steps) - empty.potential_energy(rest + steps)
-weight = (lever[:6] - lever[6:]) / 2e-5
-sag = np.linalg.solve(KP * empty.mass_matrix(rest), weight)
-assert abs(stations[-1] - rest - sag).max() < 1e-3 and errors["with the payload"].max() < 1e-6
-
 # %%
 plt.style.use("petroff10")
 figure = plt.figure(figsize=(11, 4.6), layout="constrained")
@@ -52,7 +44,8 @@ for (name, run), color in zip(runs.items(), ("C0", "C1"), strict=True):
     links = [run.pose(link, END)[:3, 3] for link in empty.path("tool0")[1:]]
     scene.plot(*np.transpose(links), "o-", color=color, lw=4, alpha=0.7)
     chart.plot(run.t, 1e3 * errors[name], color=color, lw=2, label=f"{name}: {1e3 * errors[name].max():.2g} mm at most")
-scene.set_box_aspect((1, 1, 1)), scene.view_init(25, 20)
+scene.set_box_aspect((1, 1, 1))
+scene.view_init(25, 20)
 chart.axvline(GRASP, color="0.5", ls="--")
 chart.set(xlabel="time (s)", ylabel="tool from its path (mm)", xlim=(0, END))
 chart.legend(frameon=False)

@@ -42,8 +42,7 @@ events = [grasp, sd.Close("ball", to="right", name="grip", when=touching("right"
 run = sd.simulate(gripper, start, 0.8, torque, events, step=0.005)
 end = run.states[-1]
 grip = end.tree.constraint_wrenches(end.q, end.qd, np.array([*torque(0.8, end).values()])).wrenches["grip"]
-assert abs(run.energy.impact_loss[-1] - FINGER * SPEED**2) < 1e-9 and abs(grip[3] + PRESS) < 1e-9
-assert abs(run["lift"][-1] - LIFT * 0.4**2 / 2) < 1e-9  # from 0.4 s on
+print(f"{run.energy.impact_loss[-1]:.3f} J lost, pressed with {abs(grip[3]):.1f} N, lifted by {run['lift'][-1]:.3f} m")
 
 plt.style.use("petroff10")
 figure, axes = plt.subplots(1, 4, figsize=(12, 4), layout="constrained", sharey=True)

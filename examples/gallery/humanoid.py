@@ -39,12 +39,19 @@ with man.attached(box, to="elbow", at=grip):
     high = balanced(-0.2, 0.2, -0.2, -1.1)
 path = CubicHermiteSpline([0, 1.5, 1.8, 3.5], [stand, low, low, high], np.zeros((4, 5)))
 lifted = man.mass * (man.center_of_mass(high) - man.center_of_mass(stand))[2]
-follow = lambda t, now: path(t, 2) + 100 * (path(t) - now.q) + 20 * (path(t, 1) - now.qd)  # noqa: E731
-torque = lambda t, now: now.tree.inverse_dynamics(now.q, now.qd, follow(t, now))  # noqa: E731
+
+
+def torque(t, now):
+    wanted = path(t, 2) + 100 * (path(t) - now.q) + 20 * (path(t, 1) - now.qd)
+    return now.tree.inverse_dynamics(now.q, now.qd, wanted)
+
+
 grasp = sd.Grasp(box, to="elbow", at=grip, twist="at_rest", name="box", time=1.65)
 run = sd.simulate(man, sd.State(man, stand), 3.5, torque, [grasp], step=0.02, rtol=1e-8)
 box_lifted = (run.pose("box", 3.5) - run.pose("box", 1.65))[2, 3]
-assert abs(run.energy.work[-1] - 9.81 * (lifted + 8 * box_lifted)) < 1e-3
+print(f"work {run.energy.work[-1]:.3f} J, to lift both {9.81 * (lifted + 8 * box_lifted):.3f} J")
+
+# %%
 plt.style.use("petroff10")
 figure, scene = plt.subplots(figsize=(11, 3.6), layout="constrained")
 corners = 0.15 * np.array([(-1, 0, -1, 0), (1, 0, -1, 0), (1, 0, 1, 0), (-1, 0, 1, 0)]).T + [[0], [0], [0], [1]]

@@ -36,8 +36,8 @@ def follow(rate):
 
 
 known, learned = follow(0.0), follow(10.0)
-late = learned[0] > 3.0
-assert learned[1][late].max() < known[1][late].max() / 6 and abs(learned[2][-1, 1] - 3.0) < 0.3
+for name, (t, error, _) in {"without": known, "with": learned}.items():
+    print(f"{name} learning: up to {np.degrees(error[t > 3.0].max()):.2f} degrees after 3 s")
 
 # %%
 plt.style.use("petroff10")

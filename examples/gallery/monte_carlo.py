@@ -35,7 +35,7 @@ arms = place @ T[:3, :3].T  # from the tool to the centre of mass, in axes of th
 moments = np.cross(arms, mass[:, None] * arm.gravity) - np.cross(T[:3, 2] * 0.1, 3.0 * arm.gravity)
 more = np.hstack([moments, (mass - 3.0)[:, None] * arm.gravity])  # wrench of the weight at the tool
 sink = 1e3 * more @ arm.jacobian("tool0", GOAL, "mixed") / kp @ J.T
-assert np.corrcoef(sink[:, 2], tool[-1, :, 2])[0, 1] > 0.999 and abs(sink[:, 2].std() / tool[-1, :, 2].std() - 1) < 0.05
+print(f"correlation of heights, found and predicted: {np.corrcoef(sink[:, 2], tool[-1, :, 2])[0, 1]:.4f}")
 
 plt.style.use("petroff10")
 figure, (chart, cloud) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", width_ratios=(1.4, 1))

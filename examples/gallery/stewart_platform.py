@@ -43,10 +43,9 @@ def torque(t, now):
 
 events = [sd.Close(f"{k}/rod", to="platform", joint=sd.spherical(), time=0.1 * (k + 1)) for k in range(6)]
 run = sd.simulate(robot, sd.State(robot, *start), END, torque, events, control_period=0.01, step=0.02)
-T, tips = run.pose("platform", END), [run.pose(f"{k}/rod", END)[:3, 3] for k in range(6)]
-for k, loop in enumerate(map(robot.loop, robot.loops)):  # legs have the lengths that the pose of the platform demands
-    assert abs(np.linalg.norm(tips[k] - feet[k]) - np.linalg.norm((T @ loop.home)[:3, 3] - feet[k])) < 1e-9
-assert robot.freedoms(run.states[-1].q) == 6 and np.abs(T[:3, 3] - (0.1, 0.05, 1.1)).max() < 1e-3
+print("freedoms:", robot.freedoms(run.states[-1].q), "platform at", run.pose("platform", END)[:3, 3], "m")
+
+# %%
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained", subplot_kw={"projection": "3d"})
 for scene, t in zip(axes, (0.0, END), strict=True):
     place, turn = run.pose("platform", t), np.linspace(0, 2 * np.pi, 60)

@@ -39,5 +39,4 @@ chart.set(xlabel="time (s)", ylabel="crucible from its plan (°)", xlim=(0, 3))
 chart.legend(frameon=False)
 last = {name: abs(x[plan.t > 2]).max() for name, x in off.items()}
 print(", ".join(f"{name}: {x:.2f}° in the last second" for name, x in last.items()))
-assert last["LQR along the run"] < 0.1 * last["follow the arm's path"]
 plt.show()

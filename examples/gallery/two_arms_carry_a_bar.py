@@ -41,10 +41,11 @@ def torque(t, now):
 run = sd.simulate(robot, sd.State(robot, path(0)), END, torque, step=0.01, rtol=1e-6)
 middle = run.at(1.0)
 jump = torque(1.0, middle) - torque(np.nextafter(1.0, 0.0), middle)
-axis, place = run.pose("left/upper_arm_link", 1.0)[:3, [1, 3]].T  # of the left shoulder, which presses with 50 N
-moment = np.cross(run.pose("left/tool0", 1.0)[:3, 3] - place, (50.0, 0, 0)) @ axis
-assert abs(jump[1] - moment) < 1e-6 and abs(robot.gap(run.states[-1].q)).max() < 1e-12
-assert abs(run.pose("bar", END)[2, 3] - run.pose("bar", 0)[2, 3] - LIFT) < 1e-6
+print(
+    f"squeezing takes {jump[1]:.1f} N m of the left shoulder; the loop's gap is {abs(robot.gap(run.q[-1])).max():.0e}"
+)
+
+# %%
 plt.style.use("petroff10")
 figure, (scene, chart) = plt.subplots(2, 1, figsize=(9, 6.5), layout="constrained")
 for k, t in enumerate(np.linspace(0, END, 9)):

@@ -33,13 +33,16 @@ q[2:2] = [station((-0.1, 0, 0.5), (0.1, 0, 0.5), [(1, 0, 0), (-1, 0, 0)])] * 2
 path = CubicHermiteSpline([0.0, 1.0, 2.5, 3.0, 4.5, 5.5], q, np.zeros((6, 12)))
 grasp = sd.Grasp(crate, to="left/tool0", twist="at_rest", name="crate", time=1.0)
 events = [grasp, sd.HandOver("crate", to="right/tool0", time=2.75), sd.Release("crate", time=4.5)]
-follow = lambda t, now: path(t, 2) + 100 * (path(t) - now.q) + 20 * (path(t, 1) - now.qd)  # noqa: E731
-torque = lambda t, now: now.tree.inverse_dynamics(now.q, now.qd, follow(t, now))  # noqa: E731
+
+
+def torque(t, now):
+    wanted = path(t, 2) + 100 * (path(t) - now.q) + 20 * (path(t, 1) - now.qd)
+    return now.tree.inverse_dynamics(now.q, now.qd, wanted)
+
+
 run = sd.simulate(robot, sd.State(robot, q[0]), 5.5, torque, events, step=0.02, rtol=1e-8)
-axis, place = run.pose("left/upper_arm_link", 2.75)[:3, [1, 3]].T  # of the shoulder; the crate is at (0, 0, 0.5)
-moment = np.cross((0, 0, 0.5) - place, (0, 0, -2.0 * 9.81)) @ axis
 passed = np.ptp(run.torque("left/shoulder_lift_joint")[abs(run.t - 2.75) < 1e-9])
-assert abs(passed - moment) < 1e-6 and run.energy.impact_loss[-1] < 1e-12
+print(f"{passed:.2f} N m pass from the left shoulder to the right one; {run.energy.impact_loss[-1]:.0e} J are lost")
 run.animate("hand_over.html", fps=20)
 # %%
 plt.style.use("petroff10")

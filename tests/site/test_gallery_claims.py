@@ -1,0 +1,162 @@
+"""What the examples of the gallery say: each test runs the example of its name, and checks what that has computed."""
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import sympy as sp
+from numpy.testing import assert_allclose
+
+pytestmark = pytest.mark.site
+GALLERY = Path(__file__).parents[2] / "examples/gallery"
+
+
+@pytest.fixture
+def found(request, monkeypatch, tmp_path):
+    """The names that the example has at its end."""
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plt, "show", lambda: None)
+    name = request.node.name.removeprefix("test_")
+    with plt.rc_context({"backend": "Agg"}):
+        yield SimpleNamespace(**runpy.run_path(str(GALLERY / f"{name}.py")))
+    plt.close("all")
+
+
+def test_every_example_has_a_test():
+    assert {f"test_{path.stem}" for path in GALLERY.glob("*.py")} < set(globals())
+
+
+def test_c_on_a_microcontroller(found):
+    loaded = found.arm.inverse_dynamics(found.q, found.qd, found.qdd)
+    found.arm.detach("crate")
+    empty = found.arm.inverse_dynamics(found.q, found.qd, found.qdd)
+    assert_allclose(found.tau, np.where(found.carried, loaded, empty), rtol=0, atol=1e-11)
+    assert max(found.sizes) < 64
+
+
+def test_closed_form(found):
+    """The matrices as Kelly, Santibáñez and Loría print them."""
+    m1, m2, l1, l2, a1, I1, I2, g, t1, t2, w1, w2 = (
+        getattr(found, name) for name in ("m1", "m2", "l1", "l2", "a1", "I1", "I2", "g", "t1", "t2", "w1", "w2")
+    )
+    c2, h = sp.cos(t2), m2 * a1 * l2 * sp.sin(t2)
+    m12, far = m2 * (l2**2 + a1 * l2 * c2) + I2, m2 * l2 * g * sp.cos(t1 + t2)
+    M = [[m1 * l1**2 + m2 * (a1**2 + l2**2 + 2 * a1 * l2 * c2) + I1 + I2, m12], [m12, m2 * l2**2 + I2]]
+    assert sp.simplify(found.M - sp.Matrix(M)).is_zero_matrix
+    assert sp.simplify(found.C - sp.Matrix([[-h * w2, -h * (w1 + w2)], [h * w1, 0]])).is_zero_matrix
+    assert sp.simplify(found.gravity - sp.Matrix([(m1 * l1 + m2 * a1) * g * sp.cos(t1) + far, far])).is_zero_matrix
+
+
+def test_computed_torque(found):
+    """At rest, M K_p (q_path − q) is the torque of the weight: the potential energy of the crate, differentiated."""
+    rest, loaded = found.runs["without"].states[-1].q, found.runs["without"].tree
+    steps = np.vstack([np.eye(6), -np.eye(6)]) * 1e-5
+    lever = loaded.potential_energy(rest + steps) - found.empty.potential_energy(rest + steps)
+    sag = np.linalg.solve(found.KP * found.empty.mass_matrix(rest), (lever[:6] - lever[6:]) / 2e-5)
+    assert_allclose(found.stations[-1] - rest, sag, atol=1e-3)
+    assert found.errors["with the payload"].max() < 1e-6
+
+
+def test_control_nlsys(found):
+    assert_allclose(found.linear.A, found.exact.A, atol=1e-4)
+    assert_allclose(found.linear.B, found.exact.B, atol=1e-6)
+    assert_allclose(found.found, [found.resonance, found.notch], rtol=1e-4)
+
+
+def test_crucible(found):
+    assert abs(found.period - found.closed_form) < 1e-3
+    assert abs(found.run.energy.residual).max() < 1e-6
+
+
+def test_double_pendulum_crane(found):
+    assert_allclose(found.modes, found.by_hand, rtol=1e-8)
+    assert found.remaining < 0.02
+
+
+def test_gripper(found):
+    assert abs(found.run.energy.impact_loss[-1] - found.FINGER * found.SPEED**2) < 1e-9
+    assert abs(found.grip[3] + found.PRESS) < 1e-9
+    assert abs(found.run["lift"][-1] - found.LIFT * 0.4**2 / 2) < 1e-9  # from 0.4 s on
+
+
+def test_gymnasium_crane(found):
+    sway, _ = found.episode(np.zeros(4), [0, 1e-3, 0, 0])  # without force: the frequency of trolley and load
+    w = np.sqrt((1 + 50 / 20) * 9.81 / 4)
+    assert_allclose(sway[:, 1], 1e-3 * np.cos(w * 0.1 * np.arange(1, 81)), atol=1e-5)
+    assert found.total > 0.6 * found.best[0]
+
+
+def test_hand(found):
+    assert all(abs(found.depth(found.run.at(0.79), f, range(3))) < 1e-7 for f in range(3))
+    assert abs(found.run.torque("lift")[-1] - (0.5 + 9 * 0.03 + 0.2) * (9.81 + 2.0)) < 1e-9
+
+
+def test_humanoid(found):
+    assert abs(found.run.energy.work[-1] - 9.81 * (found.lifted + 8 * found.box_lifted)) < 1e-3
+
+
+def test_identify_load(found):
+    assert abs(found.inside - 0.95) < 0.05
+
+
+def test_learn_the_load(found):
+    late = found.learned[0] > 3.0
+    assert found.learned[1][late].max() < found.known[1][late].max() / 6
+    assert abs(found.learned[2][-1, 1] - 3.0) < 0.3
+
+
+def test_modular_chain(found):
+    assert np.ptp(found.momentum, axis=0).max() < 1e-9
+    assert abs(found.momentum[0, 3] - 4.0 * 0.3) < 1e-12
+    assert abs(found.run.energy.residual).max() < 1e-8
+
+
+def test_monte_carlo(found):
+    sink, settled = found.sink[:, 2], found.tool[-1, :, 2]
+    assert np.corrcoef(sink, settled)[0, 1] > 0.999
+    assert abs(sink.std() / settled.std() - 1) < 0.05
+
+
+def test_robot_as_graph(found):
+    assert found.passive == ["left/crate", "right/crate"]
+    assert len(found.moving) == found.robot.nv == 17
+    assert ((np.abs(found.M) > 1e-12) == found.pattern).all()
+
+
+def test_stewart_platform(found):
+    """The legs have the lengths that the pose of the platform demands."""
+    T = found.run.pose("platform", found.END)
+    for k, loop in enumerate(map(found.robot.loop, found.robot.loops)):
+        tip = found.run.pose(f"{k}/rod", found.END)[:3, 3]
+        length = np.linalg.norm((T @ loop.home)[:3, 3] - found.feet[k])
+        assert abs(np.linalg.norm(tip - found.feet[k]) - length) < 1e-9
+    assert found.robot.freedoms(found.run.states[-1].q) == 6
+    assert_allclose(T[:3, 3], (0.1, 0.05, 1.1), atol=1e-3)
+
+
+def test_sway_along_a_run(found):
+    assert found.last["LQR along the run"] < 0.1 * found.last["follow the arm's path"]
+
+
+def test_sway_lqr(found):
+    assert_allclose(found.small.q[-1] - found.q0, found.predicted[:8], rtol=0, atol=1e-4)
+
+
+def test_two_arms_carry_a_bar(found):
+    run = found.run
+    axis, place = run.pose("left/upper_arm_link", 1.0)[:3, [1, 3]].T  # of the left shoulder, which presses with 50 N
+    moment = np.cross(run.pose("left/tool0", 1.0)[:3, 3] - place, (50.0, 0, 0)) @ axis
+    assert abs(found.jump[1] - moment) < 1e-6
+    assert abs(found.robot.gap(run.states[-1].q)).max() < 1e-12
+    assert abs(run.pose("bar", found.END)[2, 3] - run.pose("bar", 0)[2, 3] - found.LIFT) < 1e-6
+
+
+def test_two_arms_hand_over(found):
+    axis, place = found.run.pose("left/upper_arm_link", 2.75)[:3, [1, 3]].T  # of the shoulder
+    moment = np.cross((0, 0, 0.5) - place, (0, 0, -2.0 * 9.81)) @ axis  # the crate is at (0, 0, 0.5)
+    assert abs(found.passed - moment) < 1e-6
+    assert found.run.energy.impact_loss[-1] < 1e-12

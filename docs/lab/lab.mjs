@@ -524,6 +524,33 @@ class Laboratory {
       this.say(`There is no picture: ${error.message}.`);
     }
     this.changed();
+    window.onhashchange = () => this.begin(location.hash.slice(1));
+    this.begin(location.hash.slice(1));
+  }
+
+  // Begins, paused, as an address asks: #q=0,-1.2,…&qd=0.5,…&motors=off&load=plank&joint=pin&mass=2&hang, or a part.
+  begin(fragment) {
+    const asked = new URLSearchParams(fragment), { swing } = this;
+    if (!fragment) return;
+    this.chosen("reset");
+    this.run(false);
+    for (const id of ["load", "joint", "motors", "mass"]) {
+      const field = this.element(id);
+      if (asked.has(id)) field.value = asked.get(id);
+      if (!field.value) field.selectedIndex = 0; // the address has another word
+      field.dispatchEvent(new Event(id === "mass" ? "input" : "change"));
+    }
+    for (const which of ["q", "qd"]) {
+      const values = (asked.get(which) ?? swing[which].join()).split(",").map(Number);
+      if (values.length !== swing.bare.n || !values.every(Number.isFinite))
+        return this.say(`The address needs ${swing.bare.n} numbers in ${which}.`);
+      swing[which] = values;
+    }
+    swing.target = [...swing.q];
+    swing.open();
+    this.say("The arm is in the state that the address asks for. Press “Run”.");
+    if (asked.has("hang")) this.act("hang");
+    this.show();
   }
 
   say(text) {

@@ -41,7 +41,7 @@ events = [grasp, sd.Unlock("lift", time=0.8)]
 for f, k in np.ndindex(3, 3):
     events.append(sd.Lock(f"q{f}{k}", when=lambda t, now, f=f, k=k: max(t - 0.7, depth(now, f, range(k, 3)))))
 run = sd.simulate(hand, sd.State(hand), 1.1, torque, events, step=0.02, rtol=1e-7)
-print("distances of the fingers from the ball (m):", [-depth(run.at(0.79), f, range(3)) for f in range(3)])
+print("fingers from the ball (m):", [f"{-depth(run.at(0.79), f, range(3)):.0e}" for f in range(3)])
 
 # %%
 plt.style.use("petroff10")

@@ -3,12 +3,16 @@
 import contextlib
 import io
 import math
+import re
+from html import unescape
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import numpy as np
 import pytest
 from chromium import browser
+
+import screwdyn as sd
 
 pytestmark = pytest.mark.browser
 SITE = Path(__file__).parents[2] / "docs/_build/html"
@@ -98,6 +102,23 @@ def test_the_laboratory_changes_a_moving_arm_by_keys(laboratory):
     page.evaluate("document.getElementById('view').focus()")
     page.press("ArrowLeft")
     assert page.evaluate("lab.view.yaw") != yaw
+
+
+def test_a_lesson_leads_to_its_state_in_the_laboratory(laboratory):
+    lesson = SITE / "lessons/lesson_3_payload_in_motion.html"
+    (address,) = re.findall(r'href="(\.\./lab\.html#[^"]*)"', lesson.read_text(encoding="utf-8"))
+    laboratory.open("about:blank")
+    laboratory.open(urljoin(lesson.as_uri(), unescape(address)))
+    laboratory.wait_for("window.lab?.swing.load != null")
+    state = sd.State(sd.robots.ur5(), [0, -1.2, 1.8, -0.6, 1.57, 0], [0.5, 0.2, -0.3, 0, 0, 0])
+    assert laboratory.evaluate("[lab.running, lab.swing.load.mass, lab.swing.joint]") == [False, 3, "pin"]
+    assert laboratory.evaluate("lab.swing.q.slice(0, 6)") == state.q.tolist()
+    load = sd.Inertia.box(3.0, size=(0.3, 0.2, 0.2), com=(0, 0, 0.3))
+    pin = sd.revolute("x", passive=True)
+    event = state.tree.grasp(state, load, to="tool0", joint=pin, start="hanging", twist="at_rest")
+    np.testing.assert_allclose(laboratory.evaluate("lab.swing.qd"), event.state.qd, rtol=0, atol=1e-12)
+    laboratory.evaluate("location.hash = '#q=1,2'")
+    laboratory.wait_for("document.getElementById('news').textContent.includes('needs 6 numbers in q')")
 
 
 def test_the_laboratory_has_the_bits_of_python(laboratory):

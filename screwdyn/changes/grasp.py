@@ -168,7 +168,6 @@ class Grasp(Scheduled[GraspEvent]):
         if pose is not None:
             T = screw.inverse(hand) @ screw.as_pose(pose, f"the pose of {handle.name!r}")
             home, first = move.seated(new, T, self.at, start)
-            check_reach(tree.topology, handle.name, self.to, T)
             tree.topology = tree.topology.replace_joint(handle.name, new.joint, home)
         else:
             home, first = new.home, move.started(new, None if hanging else start)
@@ -185,6 +184,7 @@ class Grasp(Scheduled[GraspEvent]):
         # Zeros have the same signs as in the product with the identity.
         moved = home + 0.0 if start is None and pose is None else home @ pose_at(joint, first)
         T = moved if joint.nv else home
+        check_reach(tree.topology, handle.name, self.to, T)
         carried = screw.twist_in(T, rates)
         V = payload_twist(twist, carried)
         outcome, brought = law.struck(tree, q, qd, handle.name, V - carried)
@@ -307,7 +307,7 @@ def grasp(
     Warns
     -----
     ScrewdynWarning
-        If ``pose`` is farther from ``to`` than the links on the way to the base and the payload are long together.
+        If the payload is farther from ``to`` than the links on the way to the base and the payload are long together.
 
     Notes
     -----

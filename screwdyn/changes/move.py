@@ -18,6 +18,7 @@ from screwdyn.mechanism.structure import Handle, require_joint
 from screwdyn.mechanism.topology import Topology, check_no_rotor
 from screwdyn.physics.charts import positions_near, screws_at
 from screwdyn.physics.model import Robot
+from screwdyn.physics.plausible import check_reach
 from screwdyn.physics.state import State
 from screwdyn.screws import screw
 
@@ -60,6 +61,7 @@ class HandOver(Scheduled[ImpactEvent]):
         topology = tree.topology.move(link, self.to, joint, np.eye(4))
         home, q = seated(topology.attachments[link], T, self.at, start)
         topology = topology.replace_joint(link, joint, home)
+        check_reach(topology, link, self.to, T)
         if locked:
             topology, q = topology.lock(former.name, q), np.zeros(0)
         return _exchanged(tree, state, link, topology, q, slip)
@@ -134,6 +136,11 @@ def move(
         that follow the former joint are locked with it.
     SingularAttachmentError, InertiaError, JointError
         For the state, as for :meth:`grasp`. JointError also if the former joint follows another one or is followed.
+
+    Warns
+    -----
+    ScrewdynWarning
+        For a hand-over over a long distance, as for :meth:`grasp`.
     """
     if state is not None:
         return HandOver(what, to, joint=joint, at=at, start=start).happen(tree, state)

@@ -8,6 +8,7 @@ import warnings
 
 from screwdyn.core.errors import ScrewdynWarning
 from screwdyn.core.types import Array
+from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.topology import Topology
 
 _TURN = 2 * math.pi
@@ -51,24 +52,36 @@ def check_reach(topology: Topology, link: str, to: str, T: Array) -> None:
 
     The base, and joints that slide without limits, are of any length.
     """
-    at, inertia = topology.attachments[to], topology.attachments[link].link.inertia
-    distance, length = math.hypot(*T[:3, 3].tolist()), 0.0
+    distance = math.hypot(*T[:3, 3].tolist())
+    if distance == 0.0:
+        return
+    at, own = topology.attachments[to], topology.attachments[link]
+    inertia, length = own.link.inertia, _stroke(own.joint)
+    if own.joint.chart is not None and own.joint.chart.translations:
+        return
     if inertia is not None and inertia.mass > 0:
         xx, _, _, yy, _, zz = inertia.entries[1]
-        length = math.hypot(*inertia.entries[0]) + _EXTENT * math.sqrt(max(0.0, xx + yy + zz) / (2 * inertia.mass))
+        length += math.hypot(*inertia.entries[0]) + _EXTENT * math.sqrt(max(0.0, xx + yy + zz) / (2 * inertia.mass))
     while length < distance and to != topology.base:
         length += math.hypot(*at.home[:3, 3].tolist())
         if at.link.inertia is not None:
             length += math.hypot(*at.link.inertia.entries[0])
-        if at.joint.chart is None and not at.joint.screws[:3].any(axis=0).all():
-            length += max(map(abs, at.joint.limits or (math.inf,)))
+        length += _stroke(at.joint)
         if at.parent is None:
             _warn(
                 f"{link!r} is {distance:.3g} m from {to!r}, which grasps it there; all links from the base to {to!r} "
-                f"and {link!r} itself are less than {length:.3g} m long together. Poses are in the base frame, in m"
+                f"and {link!r} itself are less than {length:.3g} m long together. Poses are in m, "
+                f"pose= in the base frame, at= in that of {to!r}"
             )
             break
         at = topology.attachments[at.parent]
+
+
+def _stroke(joint: Joint) -> float:
+    """How far a joint slides, if it has no chart."""
+    if joint.chart is not None or joint.screws[:3].any(axis=0).all():
+        return 0.0
+    return max(map(abs, joint.limits or (math.inf,)))
 
 
 def _warn(message: str) -> None:

@@ -1,5 +1,7 @@
 """What is accepted and is probably a mistake: a warning with the reason, and none for what is unusual only."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -65,7 +67,7 @@ def test_a_payload_that_the_hand_cannot_be_near():
     x, y, z = arm.forward_kinematics("tool0", state.q)[:3, 3]
     for place in ((x + 0.4, y, z), (x, y, z - 0.9)):
         arm.copy().grasp(state, CRATE, to="tool0", twist="at_rest", pose=place)
-    with pytest.warns(sd.ScrewdynWarning, match=r"'lamp' is 3\.5 m from 'tool0'.* in the base frame") as warned:
+    with pytest.warns(sd.ScrewdynWarning, match=r"'lamp' is 3\.5 m from 'tool0'.* pose= in the base frame") as warned:
         arm.grasp(state, CRATE, to="tool0", twist="at_rest", pose=(x, y, z + 3.5), name="lamp")
     assert warned[0].filename == __file__
     boom = sd.Inertia.rod(1.0, 8.0, axis="x", com=(4, 0, 0))
@@ -73,3 +75,24 @@ def test_a_payload_that_the_hand_cannot_be_near():
     crane.attach(CRATE, to="base", joint=sd.prismatic("z"), name="hook")
     crane.grasp(sd.State(crane, [3.5]), CRATE, to="hook", twist="at_rest", pose=(0, 0, 0))
     crane.grasp(sd.State(crane), CRATE, to="base", twist="at_rest", pose=(9, 0, 0), name="on the floor")
+
+
+def test_a_payload_that_is_handed_over_from_afar():
+    """A link of the tree, and a payload whose place in the hand is given; a rope may be long."""
+    arm = sd.robots.ur5()
+    arm.attach(CRATE, to=arm.base, at=(0, 9, 0), name="crate")
+    state = sd.State(arm)
+    far = r"'crate' is 8\.\d+ m from 'tool0'"
+    with pytest.warns(sd.ScrewdynWarning, match=far) as warned:
+        arm.copy().move("crate", "tool0", state=state)
+    assert warned[0].filename == __file__
+    with pytest.warns(sd.ScrewdynWarning, match=far):
+        arm.copy().grasp(state, "crate", to="tool0")
+    with pytest.warns(sd.ScrewdynWarning, match=r"'lamp' is 5 m from 'tool0'.* at= in that of 'tool0'"):
+        arm.copy().grasp(state, CRATE, to="tool0", twist="at_rest", at=(0, 0, 5), name="lamp")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rope, flight = sd.prismatic("z", passive=True), sd.free()
+        arm.copy().grasp(state, CRATE, to="tool0", twist="at_rest", joint=rope, start=-8)
+        arm.copy().grasp(state, CRATE, to="tool0", twist="at_rest", joint=flight, at=(0, 0, 8))
+        arm.move("crate", arm.base, state=state)

@@ -108,7 +108,6 @@ def test_a_released_body_may_be_caught_elsewhere_and_later():
 # Pose, at and start --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.*which grasps it there")  # a random pose is anywhere
 @given(st.integers(0, 2**32 - 1), st.sampled_from(EVERY))
 def test_a_payload_with_a_pose_is_attached_where_it_is(seed, kind):
     rng = np.random.default_rng(seed)

@@ -41,6 +41,8 @@ LAWS = [
     "changes/test_grasp.py",
     "changes/test_motors_in_motion.py",
     "changes/test_move.py",
+    "simulation/test_coulomb.py",
+    "simulation/test_impacts.py",
 ]
 
 

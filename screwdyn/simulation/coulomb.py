@@ -32,7 +32,13 @@ class Cone(NamedTuple):
 
 
 def forces(
-    G: Array, b: Array, low: Array, high: Array, cones: Sequence[Cone] = (), start: Array | None = None
+    G: Array,
+    b: Array,
+    low: Array,
+    high: Array,
+    cones: Sequence[Cone] = (),
+    start: Array | None = None,
+    terms: Array | None = None,
 ) -> Array:
     """The forces λ, (n,), with the rates or accelerations u = G λ + b that their laws allow.
 
@@ -57,13 +63,15 @@ def forces(
         Contacts with friction; in a plane mechanism the row of the second tangent is zero.
     start : (n,) array, optional
         Forces near the solution, such as those a moment ago. By default, those that would hold all rows.
+    terms : (n,) array, optional
+        Size of the largest terms of which b is the sum, whose rounding error redundant rows cannot remove.
 
     Raises
     ------
     ContactError
-        If no λ was found with which the natural map λ − proj(λ − u) is below 1e-13 of the forces.
+        If no λ was found with which the natural map λ − proj(λ − u) is below 1e-13 of the forces and terms.
     """
-    law = _Law(G, b, low, high, cones)
+    law = _Law(G, b, low, high, cones, terms)
     x = _least(law.G, -law.b) if start is None else start / law.scale
     stages: list[tuple[Callable[[Array, int], Array], int]] = [(law.swept, count) for count in SWEEPS]
     stages += [(law.convex, count) for count in PROBLEMS if law.symmetric]
@@ -87,13 +95,14 @@ def _least(A: Array, y: Array) -> Array:
 class _Law:
     """The law of :func:`forces` for x = λ / scale, so that the diagonal of G is 1, and 1 in total for two tangents."""
 
-    def __init__(self, G: Array, b: Array, low: Array, high: Array, cones: Sequence[Cone]) -> None:
+    def __init__(self, G: Array, b: Array, low: Array, high: Array, cones: Sequence[Cone], terms: Array | None) -> None:
         self.N = np.array([cone.normal for cone in cones], dtype=np.intp)
         self.T = np.array([cone.tangents for cone in cones], dtype=np.intp).reshape(-1, 2)
         size = np.abs(np.diagonal(G))
         size[self.T] = size[self.T].sum(axis=1, keepdims=True)
         self.scale = 1 / np.sqrt(np.where(size > 0, size, 1.0))
         self.G, self.b = G * np.multiply.outer(self.scale, self.scale), b * self.scale
+        self.size = np.abs((b if terms is None else terms) * self.scale).max(initial=0.0)
         self.low, self.high = low / self.scale, high / self.scale
         self.low[self.T], self.high[self.T] = -np.inf, np.inf
         self.friction = np.array([cone.friction for cone in cones]) * self.scale[self.N] / self.scale[self.T[:, 0]]
@@ -106,8 +115,8 @@ class _Law:
         for _ in range(STEPS):
             u = self.G @ x + self.b
             left, slope = self._natural(x, u)
-            size = max(np.abs(x).max(initial=0.0), np.abs(self.b).max(initial=0.0))
-            error = float(np.abs(left).max(initial=0.0) / size) if size else 0.0
+            rest = float(np.abs(left).max(initial=0.0))
+            error = rest / max(rest, self.size, float(np.abs(x).max(initial=0.0))) if rest else 0.0
             if error <= EXACT or not np.isfinite(error):
                 break
             x = x - _least(slope, left)

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import JointError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, JointError
+from screwdyn.mechanism import Inertia, Link
 from screwdyn.mechanism import joint as makers
-from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.link import Link
 from screwdyn.screws import screw
 from screwdyn.tree import KinematicTree
 

@@ -26,8 +26,7 @@ from sympy.printing.numpy import NumPyPrinter
 from screwdyn.backends.c import identifiers, number
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars, scalars
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ShapeError
+from screwdyn.core import ScrewdynError, ShapeError, expressions
 from screwdyn.core.expressions import without_rounding
 from screwdyn.physics.charts import ConfigurationSpace
 

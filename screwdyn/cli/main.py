@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from screwdyn.cli.files import WRITERS, read_robot, require_readable
-from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError, file_errors
-from screwdyn.core.types import aligned
+from screwdyn.core import ScrewdynError, ScrewdynWarning, UnknownNameError, aligned, file_errors
 from screwdyn.io.urdf import check_urdf
 
 

@@ -1,1 +1,5 @@
-"""Errors, array types, numbers that may be SymPy expressions, and output arrays."""
+"""Errors, array types, numbers that may be SymPy expressions, and output arrays: what all packages import from here."""
+
+from screwdyn.core.errors import *
+from screwdyn.core.errors import file_errors
+from screwdyn.core.types import Array, ArrayLike, Text, aligned, apart, cached_property, check_out, hand_over, is_name

@@ -172,8 +172,7 @@ def file_errors(what: str) -> Iterator[None]:
         raise ScrewdynError(f"cannot {what}: {error.strerror or error}") from None
 
 
-__all__ = [
-    name
-    for name, x in [*globals().items()]
-    if name[0] != "_" and isinstance(x, type) and issubclass(x, Warning | ScrewdynError)
-]
+__all__ = ["ContactError", "EquilibriumError", "InertiaError", "InverseKinematicsError", "JSONError", "JointError"]
+__all__ += ["LoopError", "ModelError", "ScenarioError", "ScrewdynError", "ScrewdynWarning", "ShapeError"]
+__all__ += ["SingularAttachmentError", "StaleHandleError", "StalledError", "TopologyError", "URDFError"]
+__all__ += ["UnboundSymbolError", "UnknownLinkError", "UnknownNameError"]

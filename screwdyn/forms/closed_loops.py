@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, LoopError, ShapeError, UnknownNameError, expressions
 from screwdyn.forms.numbers import Dynamics, Numbers, one_state
 from screwdyn.mechanism.link import Loop
 from screwdyn.physics.closure import Closure, weights

@@ -11,8 +11,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.forms.numbers import Dynamics, of_finite
 from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.model import Robot

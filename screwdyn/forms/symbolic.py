@@ -16,8 +16,7 @@ import sympy
 
 from screwdyn.backends.closed_form import Derivation, Handover, Intermediates, symbol
 from screwdyn.backends.tape.trace import Scalars, dependent_rates
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
+from screwdyn.core import ScrewdynError, ShapeError, UnknownNameError, expressions
 from screwdyn.forms.closed_loops import Reduced, dependent, indices
 from screwdyn.forms.requests import Request, independent_constraints, requested, results, symbols_of
 from screwdyn.physics.contribution import SHARES, Contribution, Padded, share_of

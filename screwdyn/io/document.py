@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from unicodedata import normalize
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ModelError, ScrewdynError, ScrewdynWarning, URDFError
+from screwdyn.core import ModelError, ScrewdynError, ScrewdynWarning, URDFError, expressions
 from screwdyn.core.types import NAME, Array, ArrayLike, is_name
 from screwdyn.mechanism.inertia import Inertia, failing_condition
 

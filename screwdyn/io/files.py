@@ -12,9 +12,7 @@ from screwdyn.io.mjcf import read_mjcf, write_mjcf
 from screwdyn.io.objects import from_dh, from_graph, read_pinocchio
 from screwdyn.io.srdf import read_srdf
 from screwdyn.io.urdf import Folders, Xacro, read_urdf, write_urdf
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.structure import Mechanism
-from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism import Link, Mechanism, Topology
 from screwdyn.physics.state import State
 
 if TYPE_CHECKING:

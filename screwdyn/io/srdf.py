@@ -7,8 +7,7 @@ import os
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.io.urdf import Xacro, accepted, read_robot
 from screwdyn.io.xml_text import Element
-from screwdyn.mechanism.joint import checked_positions
-from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism import Topology, checked_positions
 
 # Name of the joint of a floating base in files that declare none.
 _ROOT = "root_joint"

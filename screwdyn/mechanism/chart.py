@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import JointError, ShapeError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, JointError, ShapeError, expressions
 from screwdyn.screws import screw
 from screwdyn.screws.screw import LENGTH_TOLERANCE, cross, motion_of, pose_of, rotation_of
 

@@ -9,9 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import InertiaError, ScrewdynWarning
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, InertiaError, ScrewdynWarning, expressions
 from screwdyn.screws.screw import as_pose, direction, pose, skew, unskew
 
 # Tolerance for rounding of the moments of a point, a rod or a lamina, relative to the sum of the moments.

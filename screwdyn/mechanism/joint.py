@@ -10,8 +10,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import JointError, ScrewdynError, ShapeError
+from screwdyn.core import JointError, ScrewdynError, ShapeError, expressions
 from screwdyn.core.types import NAME, Array, ArrayLike, given_fields, is_name, spelled_out
 from screwdyn.mechanism.chart import Chart, check_lengths
 from screwdyn.mechanism.inertia import Inertia

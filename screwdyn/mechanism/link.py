@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import InertiaError, JointError, ShapeError, TopologyError
+from screwdyn.core import InertiaError, JointError, ShapeError, TopologyError, expressions
 from screwdyn.core.types import NAME, Array, cached_property, is_name
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, pose_at

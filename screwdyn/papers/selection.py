@@ -20,9 +20,8 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 
 from screwdyn.backends.llvm.machine import processor
-from screwdyn.core import expressions
+from screwdyn.core import Array, ArrayLike, aligned, expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError, file_errors
-from screwdyn.core.types import Array, ArrayLike, aligned
 from screwdyn.forms.requests import operations_of
 from screwdyn.papers.workspace import UNITS, Arm, Estimate, Limits, NoSizeError, Reach
 from screwdyn.simulation.simulate import Run

@@ -12,11 +12,8 @@ from scipy.optimize import minimize
 from scipy.spatial import cKDTree
 from scipy.stats import qmc
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, UnknownNameError
-from screwdyn.core.types import Array
-from screwdyn.mechanism.joint import screw_kind
-from screwdyn.mechanism.topology import check_open
+from screwdyn.core import Array, ScrewdynError, UnknownNameError, expressions
+from screwdyn.mechanism import check_open, screw_kind
 from screwdyn.papers.formulations import denoc
 from screwdyn.tree import KinematicTree
 

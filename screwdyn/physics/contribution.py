@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ShapeError, UnknownNameError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ShapeError, UnknownNameError, expressions
 
 if TYPE_CHECKING:
     from screwdyn.physics.model import Model

@@ -11,12 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.types import Array
+from screwdyn.core import Array, expressions
+from screwdyn.mechanism import Attachment, Inertia, Joint, Link
 from screwdyn.mechanism.chart import Chart
-from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Attachment, Link
 from screwdyn.physics import link_steps as steps
 from screwdyn.physics.link_steps import Matrix, Pose, RigidInertia, Vector
 from screwdyn.physics.table import RENAMING

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.types import Array
+from screwdyn.core import Array, expressions
 from screwdyn.physics import link_steps as steps
 from screwdyn.physics import table as rows
 from screwdyn.physics.charts import follow, recentre

@@ -13,10 +13,8 @@ import numpy as np
 
 from screwdyn.io.document import known_effective
 from screwdyn.io.urdf import read_urdf
-from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism import Inertia, Shape, Topology
 from screwdyn.mechanism.joint import prismatic, revolute
-from screwdyn.mechanism.shape import Shape
-from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import frame_along, pose
 from screwdyn.tree import KinematicTree
 

@@ -14,8 +14,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, ShapeError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ScrewdynWarning, ShapeError, UnknownNameError
 from screwdyn.mechanism.inertia import INERTIAL, Inertia
 from screwdyn.physics.joint_forces import SLIP
 from screwdyn.tree import KinematicTree

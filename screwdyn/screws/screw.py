@@ -18,9 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnboundSymbolError, expressions
 
 # Poses and vectors; twists and their exponentials; screws; the other order of components.
 __all__ = ["as_pose", "direction", "frame_along", "inverse", "pose", "skew", "unskew"]

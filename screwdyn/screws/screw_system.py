@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ShapeError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ShapeError, expressions
 from screwdyn.screws.screw import ad, exp, inverse, log, shaped, to_linear_first
 
 __all__ = ["ScrewSystem", "reciprocal_system", "system_basis", "system_order"]

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core.errors import ScrewdynError, file_errors
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ScrewdynError, file_errors
 from screwdyn.screws.screw import rotation_vector_of
 from screwdyn.views import checked_path
 

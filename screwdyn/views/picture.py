@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ScrewdynError
 from screwdyn.views.scene import Flags, Scene, Solid, arrow, creased
 
 try:

@@ -16,14 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError, file_errors
-from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Attachment, Loop
-from screwdyn.mechanism.shape import Shape, Use
-from screwdyn.mechanism.topology import Topology
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ScrewdynWarning, UnknownNameError, expressions, file_errors
+from screwdyn.mechanism import Attachment, Inertia, Joint, Loop, Shape, Topology, Use
 from screwdyn.physics.joint_forces import subtree_wrench
 from screwdyn.physics.model import Robot
 from screwdyn.screws.screw import axis, frame_along, pitch, pose, pose_of

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError, ShapeError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError
 from screwdyn.physics.model import Robot
 from screwdyn.views.scene import Arrow, Color, Part, Scene, SceneNode, View, creased, still
 

@@ -18,9 +18,7 @@ import numpy as np
 
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import inputs
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnboundSymbolError, expressions
 from screwdyn.mechanism.structure import Mechanism
 from screwdyn.papers.formulations.formulation import symbolic
 from screwdyn.papers.formulations.fu import GeneralizedDAlembert

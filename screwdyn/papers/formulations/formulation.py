@@ -11,13 +11,8 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, screw_kind
-from screwdyn.mechanism.structure import Mechanism
-from screwdyn.mechanism.topology import check_open, leaders
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnknownNameError, expressions
+from screwdyn.mechanism import Inertia, Joint, Mechanism, check_open, leaders, screw_kind
 from screwdyn.screws.screw import skew_of
 
 _STATES = frozenset(("q", "qd", "qdd", "theta", "thetad"))

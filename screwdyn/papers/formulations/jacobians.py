@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screwdyn.core.errors import ShapeError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ShapeError, UnknownNameError
 from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulation, Row, Wrenches, cross, symbolic
 from screwdyn.papers.formulations.fu import PoseDerivatives
 from screwdyn.screws.screw import skew_of

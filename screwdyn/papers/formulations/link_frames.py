@@ -19,9 +19,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, UnknownNameError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ScrewdynError, UnknownNameError, expressions
 from screwdyn.mechanism.structure import Mechanism
 from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulation, Row, cross, mapped
 

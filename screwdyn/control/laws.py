@@ -69,7 +69,7 @@ class Law(ABC):
 
     def __init__(self, tree: Robot, **gains: ArrayLike) -> None:
         joints = {name: tree.joint(name) for name in tree.joints}
-        active = {name: x for name, x in joints.items() if x.nv and not x.passive and x.mimic is None}
+        active = {name: x for name, x in joints.items() if x.nv and not x.passive}
         if not active:
             raise ScrewdynError("no joint of the tree is active, so there is nothing to control")
         self.coordinates = tuple(x for name, joint in active.items() for x in joint.freedom_names(name))
@@ -96,21 +96,13 @@ class Law(ABC):
 
     def _plan_of(self, state: State) -> _Plan:
         tree = state.tree
-        driven, positions = (
-            np.array([names.index(x) for x in own if x in names], dtype=np.intp)
-            for own, names in ((self.coordinates, tree.coordinates), (self.positions, tree.positions))
-        )
-        kept, kept_positions = (
-            np.array([k for k, x in enumerate(own) if x in names], dtype=np.intp)
-            for own, names in ((self.coordinates, tree.coordinates), (self.positions, tree.positions))
-        )
+        kept, driven = _shared(self.coordinates, tree.coordinates)
+        kept_positions, positions = _shared(self.positions, tree.positions)
         if not len(driven):
             raise ScrewdynError(
                 f"the tree of the state has none of the joints that this law drives: {', '.join(self.coordinates)}"
             )
-        joints = [tree.joint(name) for name in tree.joints]
-        efforts = [x.effort for x in joints if x.mimic is None for _ in range(x.nv)]
-        bounds = np.array([np.inf if x is None else x for x in efforts])
+        efforts = tree.model.efforts
         return _Plan(
             state.topology,
             tree,
@@ -119,9 +111,10 @@ class Law(ABC):
             np.setdiff1d(np.arange(tree.nv), driven),
             _all_or(kept_positions, len(self.positions)),
             _all_or(positions, tree.nq),
-            len(positions) != len(driven) or any(x.chart is not None for x in joints if not x.passive),
-            bounds if np.isfinite(bounds).any() else None,
-            any(x.damping or x.friction or x.stiffness for x in joints),
+            len(positions) != len(driven)
+            or any(joint.chart is not None for joint in tree.model.movers if not joint.passive),
+            efforts if np.isfinite(efforts).any() else None,
+            tree.model.joint_forces.acting,
         )
 
     def _clipped(self, plan: _Plan, tau: Array) -> Array:
@@ -200,6 +193,12 @@ class TrackingLaw(Law):
             tau = force(accelerations) - own
             tau[plan.others] = 0.0
         return np.asarray(tau)
+
+
+def _shared(own: tuple[str, ...], names: tuple[str, ...]) -> Any:
+    """Indices of the names that two have in common, in the first and in the second, both in the order of the first."""
+    pairs = [(k, names.index(x)) for k, x in enumerate(own) if x in names]
+    return np.array(pairs, dtype=np.intp).reshape(-1, 2).T
 
 
 def _all_or(indices: Any, count: int) -> Any:

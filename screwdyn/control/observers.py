@@ -38,8 +38,7 @@ class _Momentum:
         if new:
             check_open(state.topology, f"the {what}")
             self.topology, self.tree = state.topology, state.tree
-            joints = [self.tree.joint(name) for name in self.tree.joints]
-            self.forces = any(x.damping or x.friction or x.stiffness for x in joints)
+            self.forces = self.tree.model.joint_forces.acting
         self.period, self.time = t - self.time, t
         return new
 

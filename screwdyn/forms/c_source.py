@@ -230,10 +230,9 @@ class _Source:
         if len(set(optional)) < len(optional) or len(optional) > _MOST_OPTIONAL:
             raise ScrewdynError(f"name at most {_MOST_OPTIONAL} optional links, each once; got {optional!r}")
         self.needs = self._needs({link: 1 << i for i, link in enumerate(optional)})
-        # For each row, and whether it follows another one; and for each freedom.
-        carried = [at.link.name for at in self.model.placements.values() for _ in at.freedoms]
-        self.row_needs = [(self.needs[x], j.mimic is not None) for x, j in zip(carried, model.joints, strict=True)]
-        self.freedom_needs = [needs for needs, follows in self.row_needs if not follows]
+        # For each row, and for each freedom.
+        self.row_needs = [self.needs[at.link.name] for at in model.placements.values() for _ in at.freedoms]
+        self.freedom_needs = [self.row_needs[model.index[name]] for name in model.coordinates]
         self.members: dict[Any, str] = {}
         if symbols := symbols_of(self.model):
             from screwdyn.backends.closed_form import member_names
@@ -277,9 +276,9 @@ class _Source:
             place[OWN_MASS:OWN_ROWS] *= _present(tape, self.needs[link])
         solves = request.entry.name == "forward_dynamics"
         if solves:
-            for row, (needs, follows) in enumerate(self.row_needs):
-                if needs and not follows:
-                    table[row, ARMATURE] += tape.input(("absent", needs))
+            for name, needs in zip(self.model.coordinates, self.freedom_needs, strict=True):
+                if needs:
+                    table[self.model.index[name], ARMATURE] += tape.input(("absent", needs))
         found = results(request, self.model, tape, subject._replace(table=table), extra=extra)
         if solves:
             found[0] *= np.array([_present(tape, needs) for needs in self.freedom_needs], dtype=object)
@@ -319,7 +318,7 @@ class _Source:
     def inertias(self, tape: Tape, table: Scalars) -> tuple[Scalars, Scalars]:
         """The table without optional bodies, whose armatures are 0 if they are left out, and their inertial numbers."""
         table, extra = table.copy(), np.full((len(table), PARENT - MASS), 0.0, dtype=object)
-        table[:-1, ARMATURE] *= [_present(tape, needs) for needs, _ in self.row_needs]
+        table[:-1, ARMATURE] *= [_present(tape, needs) for needs in self.row_needs]
         placements = self.model.placements.items()
         rows = {self.model.index[at.coordinate] for link, at in placements if self.needs[link]}
         table[[*rows], MASS:PARENT] = 0.0

@@ -556,7 +556,7 @@ class _Inputs:
     ) -> None:
         self._model = model
         self._passive = np.array(model.passive, dtype=bool)
-        self._grouped = np.array([at.chart is not None for at in model.joints if at.mimic is None], dtype=bool)
+        self._grouped = np.array([joint.chart is not None for joint in model.movers], dtype=bool)
         self.rows, bodies = _payload(model, {} if payload is None else payload)
         (q, qd), start = model.flat(q=q, qd=qd)
         q, qd = q.reshape(*start, model.nq), qd.reshape(*start, model.nv)

@@ -120,12 +120,12 @@ class Point:
     @property
     def q(self) -> Array:
         """Positions of all joints, (nq,), rad and m."""
-        return np.concatenate([np.zeros(0), *(x.q for x in self._links.values() if x.at.joint.mimic is None)])
+        return np.concatenate([np.zeros(0), *(x.q for x in self._links.values() if x.at.joint.nv)])
 
     @property
     def qd(self) -> Array:
         """Rates of all freedoms, (nv,), rad/s and m/s."""
-        return np.concatenate([np.zeros(0), *(x.qd for x in self._links.values() if x.at.joint.mimic is None)])
+        return np.concatenate([np.zeros(0), *(x.qd for x in self._links.values() if x.at.joint.nv)])
 
     def pose(self, link: Handle | str) -> Array:
         """Pose of a link in the base frame, (4, 4), m."""

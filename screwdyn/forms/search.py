@@ -588,11 +588,11 @@ class _Target:
 def _turning(tree: Robot) -> set[str]:
     """Names of the freedoms of which a whole turn changes no pose: rotations that no joint follows."""
     attached = tree.topology.attachments.values()
-    followed = {at.joint.mimic.joint for at in attached if at.joint.mimic is not None}
+    followed = {leader for leader, *_ in tree.topology.leaders.values()}
     return {
         name
         for at in attached
-        if at.joint.chart is None and at.joint.mimic is None and at.name not in followed
+        if at.joint.nv and at.joint.chart is None and at.name not in followed
         for name, S in zip(at.coordinates, expressions.floats(at.joint.screws, "a screw").T, strict=True)
         if S[:3].any() and abs(screw.pitch(S)) < _STOPPED
     }

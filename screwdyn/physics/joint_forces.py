@@ -58,6 +58,11 @@ class JointForces(NamedTuple):
         rest = np.divide(moment, stiffness, out=np.zeros(nv), where=stiffness > 0)
         return cls(damping, friction, stiffness, rest, where)
 
+    @property
+    def acting(self) -> bool:
+        """Whether any joint has forces of its own."""
+        return bool(self.damping.any() or self.friction.any() or self.stiffness.any())
+
     def viscous_force(self, qd: Array) -> Array:
         """−damping q̇, (…, nv), N m or N."""
         return np.asarray(-self.damping * qd)

@@ -215,9 +215,19 @@ class Model:
         return ConfigurationSpace({at.name: at.joint for at in self.topology.attached})
 
     @cached_property
+    def movers(self) -> tuple[Joint, ...]:
+        """The joint of every freedom."""
+        return tuple([joint for joint in self.joints if joint.nv])
+
+    @cached_property
     def passive(self) -> tuple[bool, ...]:
         """Whether each freedom belongs to a passive joint."""
-        return tuple([joint.passive for joint in self.joints if joint.mimic is None])
+        return tuple([joint.passive for joint in self.movers])
+
+    @cached_property
+    def efforts(self) -> Array:
+        """The largest torque of each freedom, (nv,), N m or N; infinite without a bound."""
+        return np.array([np.inf if joint.effort is None else joint.effort for joint in self.movers])
 
     @cached_property
     def loaded(self) -> npt.NDArray[np.bool_]:

@@ -81,8 +81,7 @@ class Controller:
         held = dict(zip(self.names, self.output.tolist(), strict=True))
         self.tree, self.names = tree, tree.model.coordinates
         self.output = np.array([held.get(name, 0.0) for name in self.names])
-        efforts = [joint.effort if self.saturate else None for joint in tree.model.joints if joint.mimic is None]
-        self.largest = np.array([np.inf if effort is None else effort for effort in efforts])
+        self.largest = tree.model.efforts
 
     def sample(self, t: float, q: Array, qd: Array) -> None:
         """Call the function now if its output is held and the next call is due."""

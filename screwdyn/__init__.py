@@ -20,6 +20,7 @@ from screwdyn.core import errors
 from screwdyn.core.errors import *  # noqa: F403
 from screwdyn.forms.c_source import c_library
 from screwdyn.forms.point import Point
+from screwdyn.mechanism.contact import Contact, Plane
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import (
     Joint,
@@ -58,6 +59,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Change",
     "Close",
+    "Contact",
     "Contribution",
     "Energy",
     "Feedback",
@@ -78,6 +80,7 @@ __all__ = [
     "Mimic",
     "Open",
     "Padded",
+    "Plane",
     "Point",
     "Recording",
     "Release",

@@ -16,12 +16,13 @@ from screwdyn.core.types import ArrayLike, cached_property
 from screwdyn.forms import c_source as in_c
 from screwdyn.forms import configurations, requests, search
 from screwdyn.forms.closed_loops import ClosedLoops
+from screwdyn.forms.contacts import Touching
 from screwdyn.forms.numbers import define_methods, one_state
 from screwdyn.forms.point import Point
 from screwdyn.io.files import Files
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Handle
-from screwdyn.mechanism.topology import with_loops
+from screwdyn.mechanism.topology import with_ties
 from screwdyn.physics.model import Model
 from screwdyn.physics.state import State
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from screwdyn.views.web import Viewer
 
 
-class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
+class KinematicTree(Files, configurations.Configurations, ClosedLoops, Touching, Changes):
     """A tree of links connected by joints, with a fixed base.
 
     Parameters
@@ -122,8 +123,8 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Changes):
                 )
         base, gravity = symbolic.link(symbolic.base), symbolic.gravity
         tree = type(self)(base.subs(bound), expressions.substituted(gravity, bound))
-        loops = [loop.subs(bound) for loop in symbolic.topology.loops.values()]
-        tree._become(with_loops(tree.topology.attach([at.subs(bound) for at in symbolic.topology.attached]), loops))
+        ties = [tie.subs(bound) for tie in symbolic.topology.ties]
+        tree._become(with_ties(tree.topology.attach([at.subs(bound) for at in symbolic.topology.attached]), ties))
         return tree
 
     def symbolic(self) -> Symbolic:

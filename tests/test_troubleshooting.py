@@ -71,6 +71,13 @@ def four_bar():
     return tree
 
 
+def between_walls():
+    tree = on_a_joint(sd.Inertia.point(1), sd.prismatic("z"))
+    for side in (1, -1):
+        tree.touch("body", "base", on=sd.Plane((0, 0, side), 0.1), points=(0, 0, 0), name=f"wall {side}")
+    return tree
+
+
 def chatter():
     tree = on_a_joint(sd.Inertia.rod(1, 1, com=(0.5, 0, 0)), sd.revolute("z"))
     sd.simulate(tree, sd.State(tree, [0.1], [0.3]), 100.0, torque=lambda t, state: -20 * np.sign(state.q + state.qd))
@@ -117,6 +124,8 @@ CAUSES = [
     lambda: sd.formulations.newton_euler(four_bar()),
     lambda: four_bar().assemble([0.3, 0.2, 0.1]),
     lambda: sd.simulate(tree := four_bar(), sd.State(tree), 1.0),
+    lambda: between_walls().equilibrium([0]),
+    lambda: between_walls().separate([0]),
     lambda: on_a_joint(sd.Inertia.point(1), sd.prismatic("z", passive=True)).equilibrium([0]),
     lambda: arm().inverse_kinematics(tip(), [50.0, 0, 0]),
     lambda: coulomb.forces(-np.eye(1), -np.ones(1), np.zeros(1), np.full(1, np.inf)),

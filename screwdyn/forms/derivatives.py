@@ -31,7 +31,7 @@ from screwdyn.core.types import Array, ArrayLike, check_out, hand_over, written
 from screwdyn.forms.closed_loops import ClosedNumbers
 from screwdyn.forms.numbers import Numbers, require_resisted, too_large
 from screwdyn.forms.requests import Request
-from screwdyn.mechanism.topology import check_open
+from screwdyn.mechanism.topology import check_open, check_untouched
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, share_of
 from screwdyn.physics.model import Model
@@ -439,6 +439,7 @@ def linearize(
     model: Model, q: ArrayLike, qd: ArrayLike | None, tau: ArrayLike | None, independent: Sequence[str] | None
 ) -> Linearization:
     """See :meth:`screwdyn.KinematicTree.linearize`."""
+    check_untouched(model.topology, "linearize")
     numbers, forces, nv = Numbers(model), model.joint_forces, model.nv
     qd = np.zeros(nv) if qd is None else qd
     given = np.zeros(nv) if tau is None else model.torques(tau)

@@ -20,7 +20,7 @@ from screwdyn.core.errors import LoopError, ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.forms.closed_loops import ClosedNumbers
 from screwdyn.forms.numbers import require_resisted
-from screwdyn.mechanism.topology import check_open
+from screwdyn.mechanism.topology import check_open, check_untouched
 from screwdyn.physics.closure import significant
 from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.quantities import CATALOGUE, Quantity
@@ -105,9 +105,11 @@ class Request(NamedTuple):
     def places(self, model: Model) -> list[list[Any]]:
         """The places for a recording; for forward dynamics of closed loops, those of independent constraints.
 
-        LoopError if the quantity would ignore the loops.
+        LoopError or ContactError if the quantity would ignore the loops or contacts.
         """
         entry, computed = self.entry, model.computed(self.entry.name)
+        if entry.name == "forward_dynamics":
+            check_untouched(model.topology, "forward_dynamics in this form")
         if computed == entry.name:
             return model.rows_of_places(entry.places, self.link or "", self.code)
         if computed is None:

@@ -16,6 +16,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.numbers import one_state
+from screwdyn.mechanism.topology import check_untouched
 from screwdyn.physics.closure import SLIGHT, Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import by_name
@@ -197,6 +198,7 @@ def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayL
     -----
     ∂g/∂q is a central difference of g. It guides the search; the result does not depend on its error.
     """
+    check_untouched(tree.topology, "equilibrium")
     tree = tree.copy()
     if tau is None:
         return stable_equilibrium(tree, q0, itertools.compress(tree.coordinates, tree.model.passive))
@@ -253,6 +255,7 @@ def holding_torque(tree: Robot, q: ArrayLike) -> Array:
     ShapeError, UnboundSymbolError
         For a wrong ``q``, or if numbers of the tree contain symbols.
     """
+    check_untouched(tree.topology, "holding_torque")
     tree = tree.copy()
     q = _configuration(tree, "q", q)
     passive = np.array(tree.model.passive, dtype=bool)

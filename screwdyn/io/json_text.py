@@ -23,11 +23,12 @@ from screwdyn.core.types import is_name
 from screwdyn.io import document
 from screwdyn.io.document import Entry, PlacedProblem, listed
 from screwdyn.mechanism.chart import Chart
+from screwdyn.mechanism.contact import Contact, Plane
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor, checked_positions
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
 from screwdyn.mechanism.shape import Kind, Shape, Use
-from screwdyn.mechanism.topology import Topology, check_rotors, with_loops
+from screwdyn.mechanism.topology import Topology, check_rotors, with_ties
 from screwdyn.screws import screw
 
 _FORMAT, _VERSION = "screwdyn tree", 1
@@ -49,7 +50,7 @@ def write_json(topology: Topology) -> str:
     """The text of a tree, with one line for each link; errors are those of :meth:`KinematicTree.to_json`."""
     parts = []
     for key, value in _document(topology).items():
-        lines = key in ("links", "loops") and value
+        lines = key in ("links", "loops", "contacts") and value
         text = "[\n" + ",\n".join(map(_dumped, value)) + "\n]" if lines else _dumped(value)
         parts.append(f'"{key}": {text}')
     return "{\n" + ",\n".join(parts) + "\n}\n"
@@ -62,11 +63,12 @@ def _document(topology: Topology) -> dict[str, Any]:
     found["base"] = writer.placed(f"link {base.link.name!r}", _BASE, base)
     links = [writer.placed(f"link {at.link.name!r}", _ATTACHMENT, at) for at in others]
     loops = [writer.placed(f"loop {loop.name!r}", _LOOP, loop) for loop in topology.loops.values()]
+    contacts = [writer.placed(f"contact {one.name!r}", _CONTACT, one) for one in topology.contacts.values()]
     if symbols := writer.assumptions():
         found["symbols"] = symbols
     if writer.problems:
         raise JSONError("\n  ".join(["this tree cannot be written as JSON", *writer.problems]), writer.problems)
-    return found | {"links": links} | ({"loops": loops} if loops else {})
+    return found | {"links": links} | ({"loops": loops} if loops else {}) | ({"contacts": contacts} if contacts else {})
 
 
 def write_part(value: Joint | Inertia | Link | Shape | Topology, what: str) -> dict[str, Any]:
@@ -290,6 +292,19 @@ _PARTS = {Joint: _JOINT, Inertia: _INERTIA, Link: _record(Link, **_LINK), Shape:
 _SEAT: dict[str, Any] = {"home": _POSE, "joint": (_JOINT, {})}
 _BASE = _record(_attachment, lambda at: vars(at.link), **_LINK)
 _ATTACHMENT = _record(_attachment, lambda at: vars(at.link), **_LINK, parent=_TEXT, **_SEAT, locked=(_LOCKED, None))
+_PLANE = _record(Plane, normal=_vector(3), offset=_NUMBER)
+_CONTACT = _record(
+    Contact,
+    **dict.fromkeys(("name", "link", "to"), _TEXT),
+    points=_rows(3),
+    radii=_SIZES,
+    on=_Form(
+        lambda given: (_SHAPE if isinstance(given.value, dict) and "kind" in given.value else _PLANE).read(given),
+        lambda on, writer: (_SHAPE if isinstance(on, Shape) else _PLANE).write(on, writer),
+    ),
+    friction=_NUMBER,
+    restitution=_NUMBER,
+)
 _LOOP = _record(lambda joint=FIXED, **rest: Loop(joint=joint, **rest), name=_TEXT, link=_TEXT, to=_TEXT, **_SEAT)
 
 
@@ -338,13 +353,16 @@ def _tree(root: Entry) -> Topology | None:
         base=_BASE,
         links=_Form(lambda given: _attachments(given, base)),
         loops=(_list(_LOOP, "a list of loops"), []),
+        contacts=(_list(_CONTACT, "a list of contacts"), []),
         symbols=(_ANY, {}),
     ).read(root)
     return topology
 
 
-def _topology(gravity: list[Any], base: Attachment, links: list[Attachment], loops: Any = (), **_: Any) -> Topology:
-    topology = with_loops(Topology.rooted(base.link, gravity).attach(links), loops)
+def _topology(
+    gravity: list[Any], base: Attachment, links: list[Attachment], loops: Any = (), contacts: Any = (), **_: Any
+) -> Topology:
+    topology = with_ties(Topology.rooted(base.link, gravity).attach(links), [*loops, *contacts])
     check_rotors(topology)
     return topology
 

@@ -18,7 +18,7 @@ from screwdyn.mechanism.inertia import failing_condition
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, prismatic, revolute, spherical
 from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Kind, Shape
-from screwdyn.mechanism.topology import Topology, with_loops
+from screwdyn.mechanism.topology import Topology, with_ties
 from screwdyn.screws.screw import Ad, inverse, pose, rotation_of, screw_motion
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class _Reader:
             elif k not in read:
                 unread.append(names[k])
         self.note_ignored(unread)
-        return with_loops(Topology.rooted(self.link(0), gravity).attach(attachments), loops)
+        return with_ties(Topology.rooted(self.link(0), gravity).attach(attachments), loops)
 
     def link(self, body: int) -> Link:
         m, name = self.model, self.bodies[body]

@@ -14,11 +14,12 @@ import numpy as np
 from screwdyn.core import errors, expressions
 from screwdyn.core.types import NAME, Array, ArrayLike, is_name
 from screwdyn.io.document import Findings, known_effective, similar, some, unused
+from screwdyn.mechanism.contact import Contact
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, planar, prismatic, revolute, spherical
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
 from screwdyn.mechanism.shape import Shape, Use
-from screwdyn.mechanism.topology import Topology, check_rotors, with_loops
+from screwdyn.mechanism.topology import Topology, check_rotors, with_ties
 from screwdyn.screws.screw import as_pose, inverse, screw_motion
 
 if TYPE_CHECKING:
@@ -138,18 +139,7 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike | None = None) -> Topology:
     _check_tree(graph)
     position = {name: k for k, name in enumerate(graph)}
     base, *others = nx.lexicographical_topological_sort(graph, position.__getitem__)
-    loops: Any = graph.graph.get("loops", ())
-    if not isinstance(loops, tuple | list) or not all(isinstance(loop, Loop) for loop in loops):
-        raise errors.TopologyError(
-            f"the attribute 'loops' of the graph must be a tuple of loops of a tree; got {loops!r}"
-        )
-    for loop in loops:
-        for link in (loop.link, loop.to):
-            if link not in graph:
-                raise errors.UnknownNameError(
-                    f"loop {loop.name!r} connects {link!r}, which is not in the graph; remove the loop from "
-                    f"graph.graph['loops'], or rename its ends there: dataclasses.replace(loop, link=…, to=…)"
-                )
+    ties = [*_ties(graph, Loop, "loop"), *_ties(graph, Contact, "contact")]
     attachments = [_attachment(graph, name) for name in others]
     carried: dict[str, Attachment] = {}
     for at in attachments:  # two joints have the same name, for example, after a union of graphs of the same robot
@@ -166,13 +156,30 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike | None = None) -> Topology:
         where = "the attribute 'gravity' of the graph: " if gravity is None else ""
         raise errors.ShapeError(f"{where}{error}") from None
     try:
-        topology = with_loops(rooted.attach(attachments), loops)
+        topology = with_ties(rooted.attach(attachments), ties)
         check_rotors(topology)
     except (errors.TopologyError, errors.UnknownNameError) as error:
         if any(link is not None and link.name != name for name, link in graph.nodes(data="link")):
             error.add_note(_RENAMED)
         raise
     return topology
+
+
+def _ties(graph: nx.DiGraph, kind: type[Any], what: str) -> Any:
+    """The loops or contacts in an attribute of a graph; TopologyError or UnknownNameError unless they are these."""
+    ties: Any = graph.graph.get(f"{what}s", ())
+    if not isinstance(ties, tuple | list) or not all(isinstance(tie, kind) for tie in ties):
+        raise errors.TopologyError(
+            f"the attribute '{what}s' of the graph must be a tuple of {what}s of a tree; got {ties!r}"
+        )
+    for tie in ties:
+        for link in (tie.link, tie.to):
+            if link not in graph:
+                raise errors.UnknownNameError(
+                    f"{what} {tie.name!r} connects {link!r}, which is not in the graph; remove the {what} from "
+                    f"graph.graph['{what}s'], or rename its ends there: dataclasses.replace({what}, link=…, to=…)"
+                )
+    return ties
 
 
 def _check_tree(graph: nx.DiGraph) -> None:

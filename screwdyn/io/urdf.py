@@ -35,7 +35,7 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic
 from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Kind, Shape
-from screwdyn.mechanism.topology import Topology, with_loops
+from screwdyn.mechanism.topology import Topology, with_ties
 from screwdyn.screws.screw import as_pose, inverse, pitch, pose
 from screwdyn.screws.screw import axis as axis_of
 
@@ -287,7 +287,7 @@ class _Reader:
             edge = todo.pop()
             attachments.append(Attachment(self.links[edge.child], edge.parent, edge.joint, edge.home))
             todo += beyond[edge.child]
-        return with_loops(Topology.rooted(base).attach(attachments), self.loops.values())
+        return with_ties(Topology.rooted(base).attach(attachments), self.loops.values())
 
     def unique_name(self, element: Element) -> str | None:
         name = element.attribute("name")

@@ -314,6 +314,7 @@ class Writer(Findings):
         super().__init__(self.error, f"{self.kind} cannot express this tree", lost)
         self.topology = topology
         self.check_name(self.what, name)
+        self.errors += [f"contact {x!r} has no element here; use to_json" for x in topology.contacts]
 
     def check_name(self, what: str, name: str, kind: str = "name") -> None:
         """Note an error if XML or a reader cannot have a name."""

@@ -10,14 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from screwdyn.core import expressions
-from screwdyn.core.errors import StaleHandleError, TopologyError, UnknownNameError
+from screwdyn.core.errors import ContactError, StaleHandleError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, html_table
+from screwdyn.mechanism.contact import Contact, Plane, points_of
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
 from screwdyn.mechanism.shape import Shape, Shapes, shapes_of
-from screwdyn.mechanism.topology import Topology, check_unbridged, with_loops, without_loop, without_rotor
+from screwdyn.mechanism.topology import Topology, check_unbridged, with_ties, without_loop, without_rotor
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -115,8 +118,9 @@ class Mechanism:
         ``locked``. ``home`` is the pose of the link in its parent while the joint is neutral; ``coordinates`` are the
         names of the joint's freedoms, and ``coordinate`` is the name of a single freedom, or ``None``. A locked joint
         is fixed; ``locked`` has its ``joint`` and ``home`` when it is unlocked, and is ``None`` for other joints. The
-        attribute ``loops`` of the graph contains each :class:`Loop`, and ``gravity`` is that of the tree. Attributes
-        cannot be changed either; ``networkx.DiGraph(tree.graph)`` is a copy that can.
+        attributes ``loops`` and ``contacts`` of the graph contain each :class:`Loop` and :class:`Contact`, and
+        ``gravity`` is that of the tree. Attributes cannot be changed either; ``networkx.DiGraph(tree.graph)`` is a copy
+        that can.
         """
         return self._topology.graph
 
@@ -191,6 +195,18 @@ class Mechanism:
         found = self._topology.loops.get(name) if isinstance(name, str) else None
         if found is None:
             raise UnknownNameError.of(name, self._topology.loops, "loop")
+        return found
+
+    @property
+    def contacts(self) -> tuple[str, ...]:
+        """Names of the contacts, in the order in which they were made; see :meth:`KinematicTree.touch`."""
+        return tuple(self._topology.contacts)
+
+    def contact(self, name: str) -> Contact:
+        """The contact with a given name; UnknownNameError, with similar names, if there is none."""
+        found = self._topology.contacts.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise UnknownNameError.of(name, self._topology.contacts, "contact")
         return found
 
     def parent(self, link: str) -> str | None:
@@ -278,6 +294,7 @@ class Mechanism:
             rows.append((at.link.name, at.parent or "", _carried(at) if at.parent else "", within, mass))
         loops = self._topology.loops.values()
         rows += [(loop.link, loop.to, f"{loop.joint.kind} loop {loop.name}", "", "") for loop in loops]
+        rows += [(x.link, x.to, f"contact {x.name}", "", "") for x in self._topology.contacts.values()]
         return html_table(repr(self)[1:-1], ("link", "parent", "joint", "limits", "mass, kg"), rows)
 
     def attach(
@@ -334,12 +351,12 @@ class Mechanism:
             )
         if not isinstance(prefix, str):
             raise TopologyError(f"prefix must be a string; got {prefix!r}")
-        root, rest, loops = self._unpack(body, name, prefix)
+        root, rest, ties = self._unpack(body, name, prefix)
         if shape is not None:
             root = replace(root, shapes=shapes_of(shape))
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
         first = Attachment(root, to, joint.prefixed(prefix), home)
-        self._become(with_loops(self._topology.attach([first, *rest, *first.rotor]), loops))
+        self._become(with_ties(self._topology.attach([first, *rest, *first.rotor]), ties))
         return Handle(root.name, first.serial)
 
     def detach(self, what: Handle | str) -> Self:
@@ -355,7 +372,7 @@ class Mechanism:
         KinematicTree
             The removed links; the base is the link that was attached. Its gravity has the same components as that of
             this tree, but in the removed tree's base frame: set it if that frame is rotated. :meth:`release` does so.
-            Loops between the removed links go with them.
+            Loops and contacts between the removed links go with them; contacts with the rest end.
 
         Raises
         ------
@@ -370,9 +387,8 @@ class Mechanism:
         removed = type(self)(root.link, self.gravity)
         if rest:
             names = {at.link.name: at.link.name for at in (root, *rest)}
-            within = (loop for loop in self._topology.loops.values() if loop.link in names and loop.to in names)
-            loops = [loop.copied(names) for loop in within]
-            removed._become(with_loops(removed._topology.attach([at.copied(at.parent) for at in rest]), loops))
+            ties = [tie.copied(names) for tie in self._topology.ties if tie.link in names and tie.to in names]
+            removed._become(with_ties(removed._topology.attach([at.copied(at.parent) for at in rest]), ties))
         self._become(topology)
         return removed
 
@@ -386,7 +402,7 @@ class Mechanism:
         name = f"{link}-{to}" if name is None else name
         joint = FIXED if joint is None else require_joint(joint)
         loop = Loop(name, link, to, joint, screw.as_pose(at, f"the pose of {link!r} on {to!r}"))
-        self._become(replace(with_loops(topology, [loop]), revision=topology.revision + 1))
+        self._become(replace(with_ties(topology, [loop]), revision=topology.revision + 1))
         return Handle(loop.name, loop.serial)
 
     def open(self, what: Handle | str) -> None:
@@ -396,6 +412,90 @@ class Mechanism:
             raise StaleHandleError(f"this handle of loop {what.name!r} is stale: the loop has been opened since")
         topology = self._topology
         self._become(replace(without_loop(topology, loop.name), revision=topology.revision + 1))
+
+    def touch(
+        self,
+        link: str,
+        to: str,
+        *,
+        on: Plane | Shape,
+        points: ArrayLike | None = None,
+        radius: ArrayLike | None = None,
+        friction: float = 0.0,
+        restitution: float = 0.0,
+        name: str | None = None,
+    ) -> Handle:
+        """Let two links push each other where they meet (docs/mathematics.md §14).
+
+        Parameters
+        ----------
+        link, to : str
+            The links. One side of the contact are points of ``link``, the other a body of ``to``.
+        on : Plane or Shape
+            The body, in the frame of ``to``: :class:`Plane`, :meth:`Shape.sphere`, :meth:`Shape.capsule` or
+            :meth:`Shape.box`.
+        points : (k, 3) or (3,) array, optional
+            In the frame of ``link``, m. By default those of its collision shapes, or if there are none of all its
+            shapes: the centre of a sphere; on a plane also the ends of a capsule and the corners of a box.
+        radius : number or (k,) array, optional
+            Of spheres around the points, m; 0 by default, or those of the shapes.
+        friction : float
+            Coulomb's coefficient, >= 0.
+        restitution : float
+            From 0, plastic, to 1.
+        name : str, optional
+            Name of the contact; ``<link>/<to>`` by default.
+
+        Returns
+        -------
+        Handle
+            Its name is that of the contact, for :meth:`part`.
+
+        Raises
+        ------
+        UnknownNameError, TopologyError
+            If a link is unknown or a rotor, both are the same, or the name is taken.
+        ContactError
+            If the shapes of the link or the body have no closed form here, or friction or restitution is out of range.
+        ShapeError
+            If a number is not finite, or an array has another shape.
+
+        Notes
+        -----
+        A contact adds no coordinate, and no link's J, M, C or g changes. :func:`simulate` computes its forces; other
+        functions of forces ignore it, or raise ContactError. After an error, the tree is unchanged.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> tree = sd.KinematicTree()
+        >>> crate = sd.Inertia.box(3.0, (0.4, 0.3, 0.2))
+        >>> _ = tree.attach(crate, to="base", joint=sd.free(), name="crate", shape=sd.Shape.box((0.4, 0.3, 0.2)))
+        >>> handle = tree.touch("crate", to="base", on=sd.Plane(), friction=0.4, name="floor")
+        >>> print(tree.contact_gaps([0, 0, 0, 1, 0, 0, 0.35]).min().round(12))
+        0.25
+        """
+        topology = self._topology
+        at = topology.at(link)
+        topology.at(to)
+        if points is None:
+            if radius is not None:
+                raise ContactError(f"radius= needs points=; the shapes of {link!r} have radii of their own")
+            points, radius = points_of(link, at.link.shapes, on)
+        places = np.atleast_2d(expressions.read(points, f"the points of {link!r}"))
+        radii = expressions.read(0.0 if radius is None else radius, f"the radii of {link!r}")
+        contact = Contact(f"{link}/{to}" if name is None else name, link, to, places, radii, on, friction, restitution)
+        self._become(replace(with_ties(topology, [contact]), revision=topology.revision + 1))
+        return Handle(contact.name, contact.serial)
+
+    def part(self, what: Handle | str) -> None:
+        """Remove a contact; UnknownNameError or StaleHandleError if there is none, or the handle is stale."""
+        contact = self.contact(what.name if isinstance(what, Handle) else what)
+        if isinstance(what, Handle) and contact.serial != what._serial:
+            raise StaleHandleError(f"this handle of contact {what.name!r} is stale: the contact has been removed since")
+        topology = self._topology
+        left = {name: other for name, other in topology.contacts.items() if name != contact.name}
+        self._become(replace(topology, contacts=left, revision=topology.revision + 1))
 
     def attached(
         self,
@@ -461,8 +561,8 @@ class Mechanism:
             del state[name]
         self.__dict__ = state
 
-    def _unpack(self, body: Body, name: str | None, prefix: str) -> tuple[Link, list[Attachment], list[Loop]]:
-        """The root link of a body, the attachments of all links beyond it, and its loops, with their new names."""
+    def _unpack(self, body: Body, name: str | None, prefix: str) -> tuple[Link, list[Attachment], list[Loop | Contact]]:
+        """The root link of a body, the attachments of all links beyond it, its loops and contacts, with new names."""
         if isinstance(body, Inertia):
             free = self._free_name(f"{prefix}payload").removeprefix(prefix) if name is None else name
             body, name = Link(free, body), None
@@ -477,7 +577,7 @@ class Mechanism:
         topology = body.topology
         names = {link: f"{prefix}{link}" for link in topology.attachments} | {base.name: root.name}
         rest = [at.copied(names[at.parent or ""], prefix) for at in topology.attached]
-        return root, rest, [loop.copied(names, prefix) for loop in topology.loops.values()]
+        return root, rest, [tie.copied(names, prefix) for tie in topology.ties]
 
     def _free_name(self, stem: str) -> str:
         """The first free name of stem, stem_2, stem_3, …, if these are taken without a gap."""
@@ -512,7 +612,7 @@ def _without_friction(at: Attachment) -> Attachment:
 
 
 def _outline(topology: Topology) -> str:
-    """A line for each link and each loop; levels beyond the deepest have an ellipsis on the left."""
+    """A line for each link, loop and contact; levels beyond the deepest have an ellipsis on the left."""
     base, *rest = topology.attachments.values()
     beyond: dict[str | None, list[Attachment]] = {name: [] for name in topology.attachments}
     for at in rest:
@@ -526,8 +626,9 @@ def _outline(topology: Topology) -> str:
         for child in reversed(beyond[at.link.name]):
             last = child is beyond[at.link.name][-1]
             todo.append((child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  ")))
-    loops = topology.loops.values()
-    return "\n".join([*lines, *(f"{loop.link} ↔ {loop.to} [{loop.joint.kind} loop {loop.name}]" for loop in loops)])
+    lines += [f"{loop.link} ↔ {loop.to} [{loop.joint.kind} loop {loop.name}]" for loop in topology.loops.values()]
+    lines += [f"{x.link} ↔ {x.to} [contact {x.name}]" for x in topology.contacts.values()]
+    return "\n".join(lines)
 
 
 def _described(at: Attachment) -> str:

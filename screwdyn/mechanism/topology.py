@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import LoopError, ShapeError, TopologyError, UnknownNameError
+from screwdyn.core.errors import ContactError, LoopError, ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import NAME, Array, ArrayLike, Entries, cached_property, growing, is_name
+from screwdyn.mechanism.contact import Contact
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, checked_positions
 from screwdyn.mechanism.link import ROTOR_ENDINGS, Attachment, Link, Loop, listed_numbers, rerooted
@@ -98,6 +99,7 @@ class Topology(_Found):
     revision: int = 0  # number of changes
     followers: int = 0  # number of joints that follow others, also while locked; only then are these looked for
     loops: dict[str, Loop] = field(default_factory=dict)  # in the order in which they were closed
+    contacts: dict[str, Contact] = field(default_factory=dict)  # in the order in which they were made
 
     @classmethod
     def rooted(cls, base: Link, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Topology:
@@ -169,6 +171,11 @@ class Topology(_Found):
         return float(total) if expressions.is_number(total) else total
 
     @property
+    def ties(self) -> list[Loop | Contact]:
+        """The loops, then the contacts."""
+        return [*self.loops.values(), *self.contacts.values()]
+
+    @property
     def attached(self) -> Iterable[Attachment]:
         """All links but the base."""
         return itertools.islice(self.attachments.values(), 1, None)
@@ -181,8 +188,8 @@ class Topology(_Found):
         return f"<{type(self).__name__} {self.base!r}: {len(self.attachments)} links, revision {self.revision}>"
 
     def __contains__(self, name: object) -> bool:
-        """Whether a link, a joint or a loop has a given name."""
-        return name in self.attachments or name in self.carried or name in self.loops
+        """Whether a link, a joint, a loop or a contact has a given name."""
+        return name in self.attachments or name in self.carried or name in self.loops or name in self.contacts
 
     def attach(self, newcomers: Sequence[Attachment]) -> Topology:
         """The structure with further links, each of which comes after its parent.
@@ -203,16 +210,18 @@ class Topology(_Found):
             hint = "attach the tree with a prefix, which begins all its names: attach(…, prefix='left/')"
         if followers:
             check_couplings(attachments, carried)
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, self.loops)
+        revision = self.revision + 1
+        return Topology(attachments, carried, self.gravity, revision, followers, self.loops, self.contacts)
 
     def check_names(
         self, new: Attachment, attachments: Mapping[str, Attachment], carried: Mapping[str, str], hint: str
     ) -> None:
         """Raise TopologyError if a name of a new attachment is taken."""
         link, name = new.link.name, new.name
-        taken = next((x for x in (link, name) if x in self.loops), None) if self.loops else None
-        if taken is not None:
-            raise TopologyError(f"there is a loop {taken!r} already; {hint}")
+        for what, ties in (("loop", self.loops), ("contact", self.contacts)):
+            taken = next((x for x in (link, name) if x in ties), None) if ties else None
+            if taken is not None:
+                raise TopologyError(f"there is a {what} {taken!r} already; {hint}")
         if link in attachments or name in carried:
             what = f"link {link!r}" if link in attachments else f"joint {name!r}"
             raise TopologyError(f"there is a {what} already; {hint}")
@@ -233,7 +242,10 @@ class Topology(_Found):
             )
 
     def detach(self, root: str) -> tuple[Topology, list[Attachment]]:
-        """The structure without a link, all links beyond it and their loops; and the removed attachments, it first."""
+        """The structure without a link, all links beyond it and their loops and contacts.
+
+        And the removed attachments, that link first.
+        """
         if root == self.base:
             raise TopologyError(f"{root!r} is the base, which cannot be detached; name a link that was attached")
         attachments, carried, removed = self.attachments.copy(), self.carried.copy(), []
@@ -241,10 +253,12 @@ class Topology(_Found):
             removed.append(attachments.pop(name))
             del carried[removed[-1].name]
         followers = self.followers - sum([at.follows for at in removed])
-        loops = self.loops
+        loops, contacts = self.loops, self.contacts
         if loops:
             loops = {x: loop for x, loop in loops.items() if loop.link in attachments and loop.to in attachments}
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, loops), removed
+        if contacts:
+            contacts = {x: one for x, one in contacts.items() if one.link in attachments and one.to in attachments}
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, loops, contacts), removed
 
     def at(self, link: object) -> Attachment:
         """The attachment of a link; UnknownNameError if there is no such link."""
@@ -277,7 +291,8 @@ class Topology(_Found):
             attachments[at.link.name] = at
         if followers:
             check_couplings(attachments, carried)
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, self.loops)
+        revision = self.revision + 1
+        return Topology(attachments, carried, self.gravity, revision, followers, self.loops, self.contacts)
 
     def followers_of(self, joint: str) -> list[tuple[Attachment, Any, Any]]:
         """The joints that follow a joint, through any number of others, with their ratios and offsets."""
@@ -377,7 +392,7 @@ class Topology(_Found):
                     f"it; move it by a joint of another name: tree.move({root!r}, …, joint=…(name=…))"
                 )
         changed = remaining.attach([moved, *beyond, *moved.rotor])
-        return replace(changed, revision=self.revision + 1, loops=self.loops)
+        return replace(changed, revision=self.revision + 1, loops=self.loops, contacts=self.contacts)
 
     def replace_joint(self, link: str, joint: Joint, home: Array | None = None) -> Topology:
         """The structure with another joint of a link, which has the same place in the order; its rotor comes last.
@@ -475,7 +490,9 @@ class Topology(_Found):
         import networkx as nx  # at the top of the module it would take half the time of `import screwdyn`
 
         graph = nx.DiGraph()
-        graph.graph = _ReadOnly(gravity=self.gravity, loops=tuple(self.loops.values()))
+        graph.graph = _ReadOnly(
+            gravity=self.gravity, loops=tuple(self.loops.values()), contacts=tuple(self.contacts.values())
+        )
         for name, at in self.attachments.items():
             graph.add_node(name)
             graph._node[name] = _ReadOnly(link=at.link, serial=at.serial)
@@ -546,24 +563,30 @@ def without_rotor(topology: Topology, link: str) -> Topology:
     return topology if topology.revision == revision else replace(topology, revision=revision)
 
 
-def with_loops(topology: Topology, loops: Iterable[Loop]) -> Topology:
-    """The structure of the same revision with further loops.
+def with_ties(topology: Topology, ties: Iterable[Loop | Contact]) -> Topology:
+    """The structure of the same revision with further loops and contacts.
 
     Raises UnknownNameError if there is no such link, and TopologyError if one is the rotor of a joint, both are the
-    same, or the name of a loop is taken.
+    same, or the name of a loop or contact is taken.
     """
-    for loop in loops:
-        for link in (loop.link, loop.to):
+    for tie in ties:
+        what = "loop" if isinstance(tie, Loop) else "contact"
+        for link in (tie.link, tie.to):
             if not isinstance(link, str) or link not in topology.attachments:
                 raise UnknownNameError.of(link, topology.attachments)
             check_no_rotor(topology, link)
-        if loop.link == loop.to:
-            raise TopologyError(f"a loop connects two links; got {loop.link!r} twice")
-        if not is_name(loop.name):
-            raise TopologyError(f"the name of a loop must be {NAME}; got {loop.name!r}")
-        if loop.name in topology:
-            raise TopologyError(f"there is a link, joint or loop {loop.name!r} already; give the loop another name")
-        topology = replace(topology, loops=topology.loops | {loop.name: loop})
+        if tie.link == tie.to:
+            raise TopologyError(f"a {what} connects two links; got {tie.link!r} twice")
+        if not is_name(tie.name):
+            raise TopologyError(f"the name of a {what} must be {NAME}; got {tie.name!r}")
+        if tie.name in topology:
+            raise TopologyError(
+                f"there is a link, joint, loop or contact {tie.name!r} already; give the {what} another name"
+            )
+        if isinstance(tie, Loop):
+            topology = replace(topology, loops=topology.loops | {tie.name: tie})
+        else:
+            topology = replace(topology, contacts=topology.contacts | {tie.name: tie})
     return topology
 
 
@@ -573,12 +596,23 @@ def without_loop(topology: Topology, name: str) -> Topology:
 
 
 def check_open(topology: Topology, what: str, instead: str = "open the loops in a copy of the tree first") -> None:
-    """Raise LoopError if there are loops, which something would ignore; it says what to do instead."""
+    """Raise LoopError or ContactError for loops or contacts that something would ignore; it says what to do instead."""
     if topology.loops:
         names = ", ".join(map(repr, topology.loops))
         raise LoopError(
             f"{what} is not available for a tree with closed loops, because it would ignore the forces in {names}; "
             f"{instead}"
+        )
+    check_untouched(topology, what)
+
+
+def check_untouched(topology: Topology, what: str) -> None:
+    """Raise ContactError if there are contacts, which something would ignore."""
+    if topology.contacts:
+        names = ", ".join(map(repr, topology.contacts))
+        raise ContactError(
+            f"{what} is not available for a tree with contacts, because it would ignore the forces at {names}; remove "
+            f"them in a copy of the tree first: tree.part(…)"
         )
 
 

@@ -17,6 +17,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.closed_loops import exerted_wrench
+from screwdyn.mechanism.topology import check_untouched
 from screwdyn.physics.joint_forces import subtree_wrench
 from screwdyn.physics.model import Robot
 from screwdyn.physics.plausible import check_period
@@ -368,6 +369,8 @@ def _sensitivities(
         raise ScrewdynError("sensitivities need torques that follow the state at all times; omit control_period")
     if not isinstance(links, bool | Sequence) or isinstance(links, str):
         raise ScrewdynError(f"sensitivities must be True or a list of names of links; got {links!r}")
+    for motion in motions:
+        check_untouched(motion.tree.topology, "sensitivities")
     names = () if isinstance(links, bool) else tuple(dict.fromkeys(links))
     for link in names:
         known = dict.fromkeys(x for motion in motions for x in motion.tree.links)
@@ -538,6 +541,7 @@ def simulate(
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")
     check_state(state, tree)
+    check_untouched(tree.topology, "simulate")
     if period is not None:
         check_period(period, duration)
     if stops is not None:

@@ -169,7 +169,7 @@ def test_a_file_and_its_text_are_the_same(tmp_path):
 def test_every_field_of_a_tree_has_a_place_in_the_document():
     """A new field must be written and read, and then be listed here."""
     known = {
-        Topology: {"attachments", "carried", "gravity", "revision", "followers", "loops"},
+        Topology: {"attachments", "carried", "gravity", "revision", "followers", "loops", "contacts"},
         Attachment: {"link", "parent", "joint", "home", "serial", "locked"},
         Link: {"name", "inertia", "shapes"},
         sd.Shape: {"kind", "size", "path", "pose", "color", "use"},

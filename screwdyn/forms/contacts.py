@@ -1,0 +1,109 @@
+"""Trees with contacts: gaps, rows of their rates, and configurations in which links are apart (mathematics.md §14)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screwdyn.core.errors import ContactError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.numbers import Dynamics, one_state
+from screwdyn.physics.closure import Closure
+from screwdyn.physics.contact import ContactRows, Contacts
+
+# Depth, m, of points that count as apart; Newton steps, and the size of the last one, rad and m.
+_APART, _STEPS, _NEAREST = 1e-12, 50, 1e-9
+
+
+class Touching(Dynamics):
+    """Functions of a tree with contacts."""
+
+    def contact_gaps(self, q: ArrayLike) -> Array:
+        """Distances φ between the points of all contacts and their bodies, (…, k), m; negative inside.
+
+        The points are those of the contacts in order. Raises ContactError for a point in the middle of a sphere, or on
+        the axis of a capsule, where there is no normal; other errors as for ``forward_kinematics``.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> tree = sd.KinematicTree()
+        >>> ball = sd.Inertia.sphere(2.0, 0.1)
+        >>> _ = tree.attach(ball, to="base", joint=sd.prismatic("z"), name="ball", shape=sd.Shape.sphere(0.1))
+        >>> _ = tree.touch("ball", to="base", on=sd.Plane())
+        >>> tree.contact_gaps([0.5])
+        array([0.4])
+        """
+        one = self._frozen()
+        (q,), _ = one.model.arrays({"q": q})
+        return Contacts(one, one.model).gaps(q)
+
+    def contact_rows(self, q: ArrayLike, qd: ArrayLike) -> ContactRows:
+        """Gaps, Jacobian, drift and rates of the points of all contacts (docs/mathematics.md §14).
+
+        Returns
+        -------
+        ContactRows
+            ``gaps``, (…, k), m; ``jacobian``, (…, k, 3, nv); ``drift`` and ``rates``, (…, k, 3). Of the three rows of a
+            point, the first is along the normal, out of the body, and the others along two tangents.
+
+        Raises
+        ------
+        ContactError
+            As for :meth:`contact_gaps`.
+        ShapeError
+            As for ``jacobian_dot``.
+        """
+        one = self._frozen()
+        (q, qd), _ = one.model.arrays({"q": q, "qd": qd})
+        return Contacts(one, one.model).rows(q, qd)
+
+    def separate(self, q: ArrayLike) -> Array:
+        """The configuration near q, (nq,), in which no point of a contact is inside its body.
+
+        The nearest one in the metric of M, by Newton steps; q itself if no point is inside. Closed loops stay closed.
+
+        Raises
+        ------
+        ContactError
+            If there is none near q; the message states the depth that is left.
+        LoopError
+            If the loops cannot be closed.
+        ShapeError
+            As for ``forward_kinematics``.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> tree = sd.KinematicTree()
+        >>> ball = sd.Inertia.sphere(2.0, 0.1)
+        >>> _ = tree.attach(ball, to="base", joint=sd.prismatic("z"), name="ball", shape=sd.Shape.sphere(0.1))
+        >>> _ = tree.touch("ball", to="base", on=sd.Plane())
+        >>> tree.separate([0.05]).round(12)
+        array([0.1])
+        """
+        one = self._frozen()
+        contacts, closure = Contacts(one, one.model), Closure(one)
+        (start,) = one_state(one.model, q=q)
+        configurations, q = one.model.configurations, start
+        for _ in range(_STEPS):
+            rows, Z = contacts.rows(q, np.zeros(one.model.nv)), closure.factors(q).motions()
+            # From the configuration q, back to the start as far as no point is inside.
+            A, back = rows.jacobian[:, 0] @ Z, Z.T @ one.mass_matrix(q) @ configurations.difference(q, start)
+            step = Z @ (back + _least(A, -rows.gaps - A @ back))
+            if (rows.gaps >= -_APART).all() and (np.abs(step) <= _NEAREST).all():
+                return q
+            q = configurations.integrate(q, step)
+            q = closure.closed(q) if closure.loops else q
+        where = contacts.deepest(rows.gaps)
+        raise ContactError(f"no configuration near q was found in which links are apart: {where}; start nearer to one")
+
+
+def _least(A: Array, b: Array) -> Array:
+    """The least x with A x >= b (Lawson and Hanson, *Solving Least Squares Problems*, 1974, §23.4)."""
+    from scipy.optimize import nnls
+
+    E = np.vstack([A.T, b])
+    goal = np.zeros(len(E))
+    goal[-1] = 1.0
+    r = E @ nnls(E, goal)[0] - goal
+    return np.asarray(-r[:-1] / r[-1]) if r[-1] else np.zeros(len(r) - 1)

@@ -1,0 +1,75 @@
+"""Configurations in which links are apart, and what is refused for trees with contacts."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import screwdyn as sd
+
+CORNERS = [(x, y, z) for x in (0.2, -0.2) for y in (0.15, -0.15) for z in (0.1, -0.1)]
+
+
+def crate(height=0.1):
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.box(3.0, (0.4, 0.3, 0.2)), to="base", joint=sd.free(), name="crate")
+    tree.touch("crate", to="base", on=sd.Plane(), points=CORNERS, friction=0.4, name="floor")
+    q = tree.neutral()
+    q[6] = height
+    return tree, q
+
+
+def test_separate_lifts_a_crate_as_little_as_possible():
+    tree, q = crate(0.07)
+    assert_allclose(tree.separate(q), [0, 0, 0, 1, 0, 0, 0.1], atol=1e-12)
+    tilted = tree.integrate(q, [0.2, 0.1, 0.3, 0, 0, 0])
+    apart = tree.separate(tilted)
+    assert tree.contact_gaps(apart).min() >= -1e-12
+    assert tree.contact_gaps(apart).min() < 1e-9
+    assert_array_equal(tree.separate(apart), apart)
+
+
+def test_separate_keeps_loops_closed():
+    tree, _ = crate()
+    tree.attach(sd.Inertia.box(1.5, (0.1, 0.1, 0.1)), to="base", joint=sd.prismatic("z"), at=(0, 0, 0.4), name="hoist")
+    q = tree.neutral()
+    q[6], q[7] = 0.08, -0.02
+    tree.close("crate", to="hoist", at=(0, 0, -0.3), name="grip")
+    apart = tree.separate(q)
+    assert_allclose(apart, [0, 0, 0, 1, 0, 0, 0.1, 0], atol=1e-10)
+
+
+def test_two_walls_that_are_too_near():
+    tree, q = crate()
+    tree.touch("crate", to="base", on=sd.Plane((0, 0, -1), -0.15), points=CORNERS, name="ceiling")
+    with pytest.raises(sd.ContactError, match=r"'crate' is .* mm inside 'base' at contact '(floor|ceiling)'; start"):
+        tree.separate(q)
+
+
+REFUSED = {
+    "linearize": lambda tree, q: tree.linearize(q),
+    "equilibrium": lambda tree, q: tree.equilibrium(q),
+    "holding_torque": lambda tree, q: tree.holding_torque(q),
+    "rollout": lambda tree, q: tree.compile().rollout(q, np.zeros(6), 2, 1e-3),
+    "forward_dynamics in this form": lambda tree, q: tree.symbolic().forward_dynamics(),
+    "C": lambda tree, q: tree.c_source(["forward_dynamics"]),
+    "LQR": lambda tree, q: sd.control.LQR(tree, q, np.eye(12), np.eye(6)),
+    "simulate": lambda tree, q: sd.simulate(tree, sd.State(tree, q), 0.1),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_would_ignore_contacts_is_refused(what):
+    tree, q = crate()
+    before = tree.topology
+    with pytest.raises(sd.ContactError, match=r"not available for a tree with contacts.*'floor'; remove .*tree.part"):
+        REFUSED[what](tree, q)
+    assert tree.topology is before
+
+
+def test_quantities_of_the_tree_do_not_change():
+    tree, q = crate()
+    without = tree.copy()
+    without.part("floor")
+    assert_array_equal(tree.mass_matrix(q), without.mass_matrix(q))
+    assert_array_equal(tree.symbolic().mass_matrix(), without.symbolic().mass_matrix())
+    assert_array_equal(tree.forward_dynamics(q, np.zeros(6), np.zeros(6)), [0, 0, 0, 0, 0, -9.81])

@@ -1,0 +1,148 @@
+"""Gaps, rows and drift of contacts against differences, and gaps against distances of their own."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import screwdyn as sd
+from screwdyn.testing import random_pose, random_tree
+
+POSE = sd.screw.exp([0.3, 0.2, 0.5, 0.1, 0.2, 0.3])
+BODIES = {
+    "plane": sd.Plane((1, 2, 3), 0.1),
+    "sphere": sd.Shape.sphere(0.2, pose=POSE),
+    "capsule": sd.Shape.capsule(0.1, 0.8, pose=POSE),
+    "box": sd.Shape.box((0.2, 0.4, 0.6), pose=POSE),
+    "plate": sd.Shape.box((0.4, 0.6, 0), pose=POSE),
+}
+# Of central differences of order 8.
+STENCIL = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
+
+
+def half(on):
+    return {"sphere": (0, 0, 0), "capsule": (0, 0, on.size[-1] / 2), "box": np.array(on.size) / 2}[on.kind]
+
+
+def sides(tree, contact, q):
+    """On which side of the faces the points are: what jumps in the second derivative of a gap."""
+    if isinstance(contact.on, sd.Plane):
+        return 0
+    T = np.linalg.inv(tree.forward_kinematics(contact.to, q) @ contact.on.pose) @ tree.forward_kinematics(
+        contact.link, q
+    )
+    local = contact.points @ T[:3, :3].T + T[:3, 3]
+    return tuple(np.ravel(np.sign(local) * (np.abs(local) > half(contact.on))))
+
+
+def check_by_differences(tree, q, qd):
+    """φ̇ = u_n, u̇_n, and u̇ of all rows where nothing slips, of each point."""
+    contact, h = tree.contact(tree.contacts[0]), 5e-4
+    here = tree.contact_rows(q, qd)
+    for p, J in enumerate(here.jacobian):
+        at_rest = qd - np.linalg.pinv(J) @ (J @ qd)
+        for rates, rows in ((qd, [0]), (at_rest, [0, 1, 2])):
+            around = {k: tree.integrate(q, k * h * rates) for n in STENCIL for k in (n, -n)}
+            if len({sides(tree, contact, x) for x in (q, *around.values())}) > 1:
+                continue  # the second derivative jumps between them
+            near = {k: tree.contact_rows(x, rates) for k, x in around.items()}
+            gap, slip = (
+                sum(w * (f(near[k]) - f(near[-k])) for k, w in STENCIL.items()) / h
+                for f in (lambda x, p=p: x.gaps[p], lambda x, p=p: x.rates[p])
+            )
+            r = tree.contact_rows(q, rates)
+            scale = 1 + np.abs(rates).max() ** 2
+            assert_allclose(gap, r.rates[p, 0], rtol=0, atol=1e-9 * scale)
+            assert_allclose(slip[rows], r.drift[p, rows], rtol=0, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_rows_and_drift_by_differences_while_both_links_move(body):
+    rng, tree, part = np.random.default_rng(1), sd.KinematicTree(), sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    for name, joint in (("a", sd.revolute("x")), ("b", sd.universal("x", "y"))):
+        tree.attach(part, to="base", joint=sd.free(), name=name)
+        tree.attach(part, to=name, joint=joint, at=(0.1, 0.2, 0.3), name=name * 2)
+    tree.touch("aa", "bb", on=BODIES[body], points=[(0.1, 0.2, 0.1), (0, -0.3, 0.2)], radius=[0.15, 0.2])
+    for _ in range(5):
+        q = tree.integrate(tree.neutral(), rng.normal(size=tree.nv))
+        check_by_differences(tree, q, rng.normal(size=tree.nv))
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(BODIES)))
+def test_rows_of_random_trees(seed, body):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, 5, ("revolute", "prismatic", "spherical", "planar", "universal"))
+    link, to = rng.choice(tree.links, 2, replace=False)
+    on = BODIES[body]
+    if isinstance(on, sd.Shape):
+        on = sd.Shape(on.kind, on.size, pose=random_pose(rng))
+    tree.touch(link, to, on=on, points=rng.normal(size=(1, 3)), radius=0.1)
+    q = tree.integrate(tree.neutral(), rng.normal(size=tree.nv))
+    check_by_differences(tree, q, rng.normal(size=tree.nv))
+
+
+@pytest.mark.parametrize("body", ["sphere", "capsule", "box", "plate"])
+def test_gaps_are_distances_to_the_nearest_of_many_points(body):
+    rng, on, tree = np.random.default_rng(2), BODIES[body], sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.free(), name="ball")
+    points = rng.normal(size=(20, 3))
+    tree.touch("ball", "base", on=on, points=points, radius=0.05)
+    inside = rng.uniform(-1, 1, (20000, 3)) * half(on)
+    spots = inside @ POSE[:3, :3].T + POSE[:3, 3]
+    nearest = np.linalg.norm(points[:, None] - spots, axis=-1).min(axis=1)
+    radius = 0 if on.kind == "box" else on.size[0]
+    assert_allclose(tree.contact_gaps(tree.neutral()), nearest - radius - 0.05, atol=0.05)
+    assert (tree.contact_gaps(tree.neutral()) <= nearest - radius - 0.05 + 1e-12).all()
+
+
+def test_a_point_may_reach_the_face_of_a_box_and_be_inside():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.prismatic("z"), name="ball")
+    tree.touch("ball", "base", on=sd.Shape.box((1, 1, 1)), points=(0.1, 0.2, 0))
+    for z in (0.6, 0.5, 0.45):
+        rows = tree.contact_rows([z], [-2.0])
+        assert_allclose(rows.gaps, [z - 0.5], atol=1e-15)
+        assert_allclose(rows.jacobian[0, :, 0], [1, 0, 0], atol=1e-15)
+        assert_allclose(rows.rates[0], [-2, 0, 0], atol=1e-15)
+
+
+def test_rows_of_a_point_on_a_plane_are_those_of_a_planar_loop():
+    """Of its three wrenches, the force along the normal is the one that a point has too."""
+    rng, tree = np.random.default_rng(3), sd.KinematicTree()
+    for name in ("palm", "crate"):
+        tree.attach(sd.Inertia.box(1, (0.1, 0.2, 0.3)), to="base", joint=sd.free(), name=name)
+    tree.touch("crate", "palm", on=sd.Plane(), points=(0, 0, 0))
+    tree.close("crate", "palm", joint=sd.planar("z"), name="loop")
+    # Turned about their common normal and moved across it: the loop is closed.
+    common, beside = rng.normal(size=6), np.array([0, 0, 0.1, 0.2, 0.1, 0])
+    q = tree.assemble(tree.integrate(tree.neutral(), np.r_[common, common + beside]))
+    qd = tree.project(q, rng.normal(size=12))[1]
+    rows = tree.contact_rows(q, qd)
+    J, J_dot = tree.constraint_jacobian(q), tree.constraint_jacobian_dot(q, qd)
+    weights = np.linalg.lstsq(J.T, rows.jacobian[0, 0], rcond=None)[0]
+    assert_allclose(weights @ J, rows.jacobian[0, 0], atol=1e-12)
+    assert_allclose(rows.drift[0, 0], weights @ (J_dot @ qd), atol=1e-11)
+
+
+def test_batches():
+    rng = np.random.default_rng(4)
+    tree = random_tree(rng, 4)
+    tree.touch("link4", "link1", on=BODIES["capsule"], points=rng.normal(size=(3, 3)), radius=0.1)
+    tree.touch("link2", "base", on=sd.Plane(), points=rng.normal(size=(2, 3)))
+    q, qd = rng.normal(size=(2, 3, tree.nv)), rng.normal(size=(2, 3, tree.nv))
+    rows, gaps = tree.contact_rows(q, qd), tree.contact_gaps(q)
+    assert (gaps.shape, rows.jacobian.shape) == ((2, 3, 5), (2, 3, 5, 3, tree.nv))
+    one = tree.contact_rows(q[1, 2], qd[1, 2])
+    assert_array_equal(gaps, rows.gaps)
+    for whole, part in zip(rows, one, strict=True):
+        assert_allclose(whole[1, 2], part, rtol=1e-13, atol=1e-14)
+    assert sd.robots.ur5().contact_rows(np.zeros(6), np.zeros(6)).jacobian.shape == (0, 3, 6)
+
+
+def test_there_is_no_normal_in_the_middle_of_a_body():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.free(), name="ball")
+    tree.touch("ball", "base", on=sd.Shape.capsule(0.1, 1), points=(0, 0, 0.2), name="rod")
+    with pytest.raises(sd.ContactError, match=r"contact 'rod', a point of 'ball' is in the middle of .* no normal"):
+        tree.contact_gaps(tree.neutral())

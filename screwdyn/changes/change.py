@@ -16,12 +16,13 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import JSONError, ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike, given_fields
 from screwdyn.forms.configurations import Side
+from screwdyn.forms.switches import Switch
 from screwdyn.io.json_text import write_part
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.shape import Shape
-from screwdyn.mechanism.structure import Handle
+from screwdyn.mechanism.structure import Handle, Mechanism
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State, check_current, check_state
 
@@ -116,6 +117,16 @@ class Scheduled(ABC, Generic[Outcome]):
     def restructure(self, tree: Robot) -> None:
         """Make the change without a state, by the method of the tree, which may have the name of the kind."""
         getattr(tree, self.kind())(**{x.name: getattr(self, x.name) for x in fields(self) if x.name not in _DUE})
+
+    def switch(self, tree: Mechanism) -> Switch:
+        """What the change does in runs of fixed step, whose tree gets the links that come; see ``forms.switches``.
+
+        ScrewdynError if it is none that rollouts can make.
+        """
+        raise ScrewdynError(
+            f"a rollout cannot contain a {type(self).__name__}, whose structure depends on the state; rollouts have "
+            f"Grasp, Release, Lock, Unlock and SetInertia; use simulate for each run"
+        )
 
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
         """The joints that it brings, by name, in a run that begins with the tree."""

@@ -22,10 +22,11 @@ from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, To
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.search import stable_equilibrium
+from screwdyn.forms.switches import Switch
 from screwdyn.mechanism.joint import Joint, pose_at
 from screwdyn.mechanism.link import FIXED
 from screwdyn.mechanism.shape import Shapes
-from screwdyn.mechanism.structure import Body, Handle, require_joint
+from screwdyn.mechanism.structure import Body, Handle, Mechanism, require_joint
 from screwdyn.mechanism.topology import Topology, without_bridges
 from screwdyn.physics.model import Robot
 from screwdyn.physics.plausible import check_reach
@@ -220,6 +221,37 @@ class Grasp(Scheduled[GraspEvent]):
         else:
             body = self.body.tree if isinstance(self.body, FreeBody) else self.body
             tree.attach(body, self.to, self.joint, self.at, self.name, prefix=self.prefix, shape=self.shape)
+
+    def switch(self, tree: Mechanism) -> Switch:
+        """The payload comes to ``at``; a pose in the base frame would be another place on the hand in each run."""
+        if not isinstance(self.body, Body) or self.pose is not None or isinstance(self.start, str):
+            raise ScrewdynError(
+                "a rollout grasps an Inertia, a Link or a KinematicTree with at= on the hand and start= of the joint; "
+                "a FreeBody, a link of the tree, pose= and start='hanging' depend on the run: use simulate for each"
+            )
+        move.require_independent(tree, FIXED if self.joint is None else require_joint(self.joint))
+        links, positions, freedoms = tree.links, tree.positions, tree.coordinates
+        root = tree.attach(
+            self.body, self.to, self.joint, self.at, self.name, prefix=self.prefix, shape=self.shape
+        ).name
+        own_q = own_qd = np.zeros(0)
+        if isinstance(self.body, Robot):
+            inner = State(self.body) if self.body_state is None else self.body_state
+            check_state(inner, self.body, "payload")
+            own_q, own_qd = inner.q, inner.qd
+        elif self.body_state is not None:
+            raise ShapeError(f"body_state is of a payload that is a tree; {root!r} is a {type(self.body).__name__}")
+        q = move.started(tree.topology.attachments[root], self.start), own_q
+        qd = np.zeros(tree.nv - len(freedoms) - len(own_qd)), own_qd
+        V = payload_twist(self.twist, np.full(6, np.nan))
+        return Switch(
+            root,
+            self.to,
+            comes=tuple([link for link in tree.links if link not in {*links}]),
+            q=dict(zip(tree.positions[len(positions) :], np.concatenate(q).tolist(), strict=True)),
+            qd=dict(zip(tree.coordinates[len(freedoms) :], np.concatenate(qd).tolist(), strict=True)),
+            twist=None if np.isnan(V).any() else V,
+        )
 
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
         """That of the grasp, and those of the payload."""

@@ -11,6 +11,8 @@ from screwdyn.changes import law
 from screwdyn.changes.change import Change, JointName, Scheduled
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.switches import Switch
+from screwdyn.mechanism.structure import Mechanism
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 
@@ -71,6 +73,20 @@ class Lock(Scheduled[LockEvent]):
             joint=self.joint,
             impulse=before.joint_momentum(state.q, change)[own] - impulses,
         )
+
+    def switch(self, tree: Mechanism) -> Switch:
+        """The freedoms of the joint are held."""
+        joint, link, freedoms = _freed(tree, self.joint)
+        return Switch(joint, link, holds=freedoms)
+
+
+def _freed(tree: Mechanism, joint: str) -> tuple[str, str, tuple[str, ...]]:
+    """A joint that moves in a tree from now on, its link, and its freedoms; errors if it cannot be locked."""
+    if tree.topology.carrying(joint).locked is not None:
+        tree.topology = tree.topology.unlock(joint)
+    tree.topology.lock(joint)
+    at = tree.topology.carrying(joint)
+    return joint, at.link.name, at.coordinates
 
 
 def _entries(names: tuple[str, ...], of: tuple[str, ...]) -> slice:
@@ -140,6 +156,11 @@ class Unlock(Scheduled[LockEvent]):
         tree.topology = tree.topology.unlock(self.joint)
         at = tree.topology.carrying(self.joint)
         return LockEvent(state=state.onto(tree)[0], link=at.link.name, joint=self.joint, impulse=np.zeros(at.joint.nv))
+
+    def switch(self, tree: Mechanism) -> Switch:
+        """The freedoms of the joint move, from rest."""
+        joint, link, freedoms = _freed(tree, self.joint)
+        return Switch(joint, link, frees=freedoms)
 
 
 @overload

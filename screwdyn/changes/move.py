@@ -14,7 +14,7 @@ from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint, checked_positions, pose_at
 from screwdyn.mechanism.link import FIXED, Attachment, reversed_motion
-from screwdyn.mechanism.structure import Handle, require_joint
+from screwdyn.mechanism.structure import Handle, Mechanism, require_joint
 from screwdyn.mechanism.topology import Topology, check_no_rotor
 from screwdyn.physics.charts import positions_near, screws_at
 from screwdyn.physics.model import Robot
@@ -228,7 +228,7 @@ def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State | 
     return ReplaceJoint(link, joint).happen(tree, state)
 
 
-def require_independent(tree: Robot, joint: Joint, former: Attachment | None = None) -> None:
+def require_independent(tree: Mechanism, joint: Joint, former: Attachment | None = None) -> None:
     """Raise JointError if a new joint in motion follows another one, or the former one does or is followed.
 
     Positions would not be continuous, or not be free to be chosen. The rotor of the former joint may follow it, because
@@ -241,7 +241,7 @@ def require_independent(tree: Robot, joint: Joint, former: Attachment | None = N
         raise JointError(f"a joint that follows another one, {_NO_EXCHANGE}")
 
 
-def require_unfollowed(tree: Robot, former: Attachment) -> None:
+def require_unfollowed(tree: Mechanism, former: Attachment) -> None:
     """Raise JointError if another joint than that of its own rotor follows a joint that is to be exchanged."""
     own = {at.name for at in former.rotor}
     others = (at for at in tree.topology.attachments.values() if at.name not in own)

@@ -12,8 +12,9 @@ from screwdyn.changes import law, move
 from screwdyn.changes.change import Change, Scheduled
 from screwdyn.changes.grasp import FreeBody, freed
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
+from screwdyn.forms.switches import Switch
 from screwdyn.mechanism.link import Loop
-from screwdyn.mechanism.structure import Handle
+from screwdyn.mechanism.structure import Handle, Mechanism
 from screwdyn.mechanism.topology import bridging
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
@@ -90,6 +91,15 @@ class Release(Scheduled[ReleaseEvent]):
             loop=bridges[0].name if bridges else None,
             _released=released,
         )
+
+    def switch(self, tree: Mechanism) -> Switch:
+        """The payload and the rotor of its joint go."""
+        if self.into_world:
+            raise ScrewdynError("a rollout has no free bodies: what is released leaves it; omit into_world=")
+        root, rest = tree.resolve(self.what), tree.copy()
+        rest.detach(root)
+        rotors = [link for link in tree.links if link not in {*rest.links, *tree.subtree(root)}]
+        return Switch(root, root, goes=(root, *rotors))
 
     def restructure(self, tree: Robot) -> None:
         """As :meth:`KinematicTree.detach`, but the payload may stay in the tree."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from screwdyn.changes.change import Change, Scheduled
 from screwdyn.core import expressions
+from screwdyn.forms.switches import Switch
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.structure import Handle
+from screwdyn.mechanism.structure import Handle, Mechanism
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 
@@ -37,6 +38,13 @@ class SetInertia(Scheduled[Change]):
             for body, half in ((self.inertia, 0.5), (former, -0.5)):
                 brought += 0.0 if body is None else half * float(V @ expressions.floats(body.matrix, what) @ V)
         return Change(state=state.onto(tree)[0], link=link, kinetic_energy_brought=brought)
+
+    def switch(self, tree: Mechanism) -> Switch:
+        """The link has other inertial numbers."""
+        link = tree.resolve(self.link)
+        tree.topology.set_inertia(link, self.inertia)
+        numbers = np.zeros(10) if self.inertia is None else self.inertia.parameters
+        return Switch(link, link, bodies={link: expressions.floats(numbers, f"the inertia of {link!r}")})
 
 
 @overload

@@ -27,11 +27,12 @@ from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
+from screwdyn.forms.switches import Lanes, Switching, Union, moved, scheduled, sums
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.contribution import SHARES, share_of
 from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces
-from screwdyn.physics.link_steps import Pose, RigidInertia, inertia_to_parent
+from screwdyn.physics.link_steps import Pose
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, SOLVING, Method, Quantity, TakesOut
 from screwdyn.physics.recursions.links import frame_code
@@ -106,6 +107,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         self._steppers: dict[tuple[StepKind, float], Stepper] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
+        self._union: tuple[Compiled, Union] | None = None
         for name in AT_ONCE:
             self._request(Request(CATALOGUE[name]))
 
@@ -157,6 +159,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         payload: Mapping[str, Inertia | Sequence[Inertia] | ArrayLike] | None = None,
         every: int | None = None,
         t0: float = 0.0,
+        events: Sequence[Switching | tuple[Switching, ArrayLike]] = (),
         out: tuple[Array, Array] | None = None,
     ) -> Rollout:
         """Integrate M q̈ + C q̇ + g = τ + joint forces over steps of fixed length, for many independent runs.
@@ -226,7 +229,11 @@ class Compiled(Numbers, Configurations, TakesOut):
             raise ScrewdynError(f"dt must be positive; got {dt!r}")
         if not isinstance(method, str) or method not in STEPS:
             raise ScrewdynError(f"method must be one of {', '.join(map(repr, STEPS))}; got {method!r}")
-        given = _Inputs(model, q, qd, count, torque, payload)
+        changes, due = scheduled(events, count, t0, dt)
+        fast, union = (self, None) if not changes else self._united(changes)
+        if union is not None:
+            model, (q, qd) = union.model, union.started(model, q, qd)
+        given = _Inputs(model, q, qd, count, torque, payload, union, due)
         samples = 1 if record is None else count // record + 1
         lead = given.batch if record is None else (samples, *given.batch)
         if out is not None:
@@ -240,12 +247,15 @@ class Compiled(Numbers, Configurations, TakesOut):
         ]
         done = np.full((given.count, 1), count)
         if model.nv and given.count:
-            done = self._run(self._stepper(method, given, dt), given, (t0, dt), count, record, stored)
+            stepper = fast._stepper(method, given, dt)
+            if union is not None:
+                given.change(partial(fast._stepper_of, values={}, dt=dt))
+            done = self._run(stepper, given, (t0, dt), count, record, stored)
             given.check_finite(failed=bool((done < count).any()))
         q_end, qd_end = hand_over([x.reshape(*lead, x.shape[-1]) for x in stored], out)
         t = t0 + dt * (count if record is None else np.arange(samples) * record)
         reached = done.astype(np.int64).reshape(given.batch)
-        return Rollout(t, q_end, qd_end, reached, reached < count)
+        return Rollout(t, q_end, qd_end, reached, reached < count, fast)
 
     # Inside
 
@@ -310,13 +320,25 @@ class Compiled(Numbers, Configurations, TakesOut):
         machine.resume()
         return super()._results(kernels, entry, link, frame, state, out)
 
+    def _united(self, changes: Sequence[Switching]) -> tuple[Compiled, Union]:
+        """The tree with the links of all changes, compiled; the one before it if it is for the same changes."""
+        if self._union is None or [*map(id, self._union[1].events)] != [*map(id, changes)]:
+            union = Union(self.model, changes)
+            self._union = Compiled(union.model, self._asked), union
+        return self._union
+
     def _stepper(self, method: str, given: _Inputs, dt: float) -> Stepper:
         """The compiled code for these inputs; errors if it is too long, or if a joint feels no inertia."""
-        model, forces = self.model, self.model.joint_forces
+        forces = self.model.joint_forces
         fields = [field for field in JointForces._fields if field != "where"]
         # The parameters of the joints' own forces that are not zero, by field and row.
         values: Any = {(field, k): float(x) for field in fields for k, x in enumerate(getattr(forces, field)) if x}
-        kind = StepKind(method, given.groups, tuple(given.rows), tuple(values))
+        kind = StepKind(method, given.groups, tuple(given.rows), tuple(values), given.held)
+        return self._stepper_of(kind, values, dt)
+
+    def _stepper_of(self, kind: StepKind, values: Mapping[Any, float], dt: float) -> Stepper:
+        """The code for a kind of steps with these parameters; errors as for :meth:`_stepper`."""
+        model, method = self.model, kind.method
         found = self._steppers.get((kind, dt))
         if found is not None:
             return found
@@ -355,7 +377,7 @@ class Compiled(Numbers, Configurations, TakesOut):
             for x, start in zip(stored, state, strict=True):
                 x[0] = start
         for samples, every in _calls(steps, record or steps, given):
-            after = step + samples * every
+            after, state = step + samples * every, given.changed(step, state)
             if after % (record or steps):
                 # Coordinate by coordinate: the code reads and writes such arrays without copies.
                 outputs = [np.empty((1, x.shape[-1], given.count)).swapaxes(1, 2) for x in state]
@@ -468,6 +490,10 @@ class Rollout:
         Number of steps that succeeded in each run.
     failed : (…) array of bool
         Runs that did not reach the end: an entry was no longer finite or exceeded 1e60, or a joint felt no inertia.
+    compiled : Compiled
+        The tree with the links of all events: ``compiled.positions`` and ``compiled.coordinates`` name the entries of
+        ``q`` and ``qd``, and ``compiled.forward_kinematics("crate", run.q)`` are poses. Without events, it is the one
+        that was called.
     """
 
     t: Any
@@ -475,39 +501,25 @@ class Rollout:
     qd: Array
     steps: npt.NDArray[np.int64]
     failed: npt.NDArray[np.bool_]
+    compiled: Compiled
 
 
-def _payload(model: Model, given: Mapping[str, Any]) -> tuple[list[int], Array]:
-    """The rows that carry some links, and the inertial numbers of all bodies of these rows, (…, 10 · rows)."""
-    # Sums over the bodies, not changes of the model's sums: where all bodies are zero, so are the sums, exactly.
+def _payload(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Array], tuple[int, ...]]:
+    """The inertial numbers of links that move, in the frames of their rows, (…, 10), and their batch axes."""
     if not isinstance(given, Mapping):
         raise ScrewdynError(f"payload must be a mapping from link to inertia, {{'tool': …}}; got {given!r}")
-    moved: dict[str, Array] = {}
+    bodies: dict[str, Array] = {}
     for name, value in given.items():
         at = model.placements[UnknownNameError.check(name, model.placements)]
         check_no_rotor(model.topology, name)
         parameters = _parameters(model, name, value)
         if at.coordinate is not None:
-            moved[name] = _moved(at.pose, parameters)
+            bodies[name] = moved(at.pose, parameters)
     try:
-        batch = np.broadcast_shapes(*(x.shape[:-1] for x in moved.values()))
+        return bodies, np.broadcast_shapes(*(x.shape[:-1] for x in bodies.values()))
     except ValueError:
-        shapes = ", ".join(f"{name!r} {x.shape[:-1]}" for name, x in moved.items())
+        shapes = ", ".join(f"{name!r} {x.shape[:-1]}" for name, x in bodies.items())
         raise ShapeError(f"the batch axes of the payloads cannot be broadcast together: {shapes}") from None
-    index = model.index
-    sums = {index[model.placements[name].coordinate]: np.zeros((*batch, 10)) for name in moved}
-    for name, at in model.placements.items():
-        if index[at.coordinate] in sums:
-            sums[index[at.coordinate]] += moved.get(name, at.body)
-    return sorted(sums), np.concatenate([np.zeros((*batch, 0)), *(sums[row] for row in sorted(sums))], axis=-1)
-
-
-def _moved(pose: Pose, parameters: Array) -> Array:
-    """Inertial numbers, (…, 10), in a frame in which their own frame has this pose."""
-    m, x, y, z, *tensor = np.moveaxis(parameters, -1, 0)
-    inertia: Any = RigidInertia(m, (x, y, z), tuple(tensor))
-    m, h, I = inertia_to_parent(pose, inertia)
-    return np.stack([m, *h, *I], axis=-1)
 
 
 def _parameters(model: Model, name: str, value: Any) -> Array:
@@ -519,7 +531,7 @@ def _parameters(model: Model, name: str, value: Any) -> Array:
         # All bodies together, from their numbers about the centre of mass.
         about = [(x.mass, 0.0, 0.0, 0.0, *x.entries[1]) for x in value]
         com: Any = expressions.floats(np.array([x.entries[0] for x in value]).T, what)
-        return _moved(Pose(_UNTURNED, tuple(com)), expressions.floats(np.array(about), what))
+        return moved(Pose(_UNTURNED, tuple(com)), expressions.floats(np.array(about), what))
     numbers = model.numbers(what, value)
     if numbers.ndim == 0 or numbers.shape[-1] != 10:
         raise ShapeError(
@@ -548,19 +560,31 @@ class _Inputs:
 
     ``count`` runs of shape ``batch`` start at q and qd, (count, n), with quaternions of length 1. ``groups`` are the
     inputs that control the joints, ``call`` the torque if it is a function, ``rows_per_step`` the number of entries of
-    a run that vary with time, and ``arrays`` those of the user that must not be overwritten.
+    a run that vary with time, and ``arrays`` those of the user that must not be overwritten. ``rows`` have inertial
+    numbers that are inputs, ``held`` armatures; ``due`` are the steps of the changes of a union.
     """
 
     def __init__(
-        self, model: Model, q: ArrayLike, qd: ArrayLike, steps: int, torque: Any, payload: Mapping[str, Any] | None
+        self,
+        model: Model,
+        q: ArrayLike,
+        qd: ArrayLike,
+        steps: int,
+        torque: Any,
+        payload: Mapping[str, Any] | None,
+        union: Union | None = None,
+        due: Sequence[Array] = (),
     ) -> None:
         self._model = model
         self._passive = np.array(model.passive, dtype=bool)
         self._grouped = np.array([joint.chart is not None for joint in model.movers], dtype=bool)
-        self.rows, bodies = _payload(model, {} if payload is None else payload)
+        self._payload, of_payload = _payload(model, {} if payload is None else payload)
+        links = {*self._payload} if union is None else {*self._payload, *union.varying}
+        self.rows = sorted({model.index[model.placements[name].coordinate] for name in links} - {-1})
+        self.held = () if union is None else tuple(map(union.row, union.holdable))
         (q, qd), start = model.flat(q=q, qd=qd)
         q, qd = q.reshape(*start, model.nq), qd.reshape(*start, model.nv)
-        self._axes = max(len(start), bodies.ndim - 1)
+        self._axes = max([len(start), len(of_payload), *(x.ndim for x in due)])
         self.call: Callable[..., Any] | None = None
         control: dict[str, Any] = {}
         if isinstance(torque, Feedback):
@@ -572,17 +596,19 @@ class _Inputs:
         self._named = {group: f"torque.{group}" if isinstance(torque, Feedback) else "torque" for group in control}
         read = {group: self._read(group, x, steps) for group, x in control.items()}
         self.groups = ("tau",) if self.call else tuple(read)
-        leads = [start, bodies.shape[:-1], *(x.shape[1:-1] for x in read.values())]
+        leads = [start, of_payload, *(x.shape[1:-1] for x in read.values()), *(x.shape for x in due)]
         try:
             self.batch = np.broadcast_shapes(*leads)
         except ValueError:
-            names = ["q and qd", "payload", *self._named.values()]
+            names = ["q and qd", "payload", *self._named.values(), *(f"events[{k}]" for k in range(len(due)))]
             shapes = ", ".join(f"{name} {shape}" for name, shape in zip(names, leads, strict=True) if shape)
             raise ShapeError(f"the batch axes cannot be broadcast together: {shapes}") from None
         self.count = math.prod(self.batch)
         self.q = self._runs(model.configurations.normalized(q))
         self.qd = self._runs(qd)
-        self._bodies = [self._runs(bodies)] if self.rows else []
+        self._union, self._due = union, [np.broadcast_to(x, self.batch).reshape(self.count) for x in due]
+        self._lanes: Lanes | None = None
+        self._varied = [self._runs(sums(model, self.rows, self._payload, {}))] if self.rows and not union else []
         self._steps = {
             group: np.broadcast_to(x, (len(x), *self.batch, x.shape[-1])).reshape(len(x), self.count, x.shape[-1])
             for group, x in read.items()
@@ -635,11 +661,31 @@ class _Inputs:
                 name = self._model.coordinates[rows[int(np.argmax(wrong))]]
                 raise errors.JointError(f"{what} must be 0 for {name!r}, whose joint {reason}")
 
+    def change(self, stepper: Callable[[StepKind], Stepper]) -> None:
+        """Prepare the changes; errors as for :class:`Lanes`."""
+        assert self._union is not None
+        bodies = {name: self._runs(x) for name, x in self._payload.items()}
+        self._lanes = Lanes(self._union, np.array(self._due), bodies, self.rows, stepper)
+        self._varied = self._lanes.inputs
+
+    @property
+    def breaks(self) -> list[int]:
+        """The steps before which something changes."""
+        return self._lanes.steps if self._lanes else []
+
+    def changed(self, step: int, state: list[Array]) -> list[Array]:
+        """The state after the changes before a step."""
+        if self._lanes is None or step not in self.breaks:
+            return state
+        state = [x.copy(order="K") for x in state]
+        self._lanes.change(step, *state)
+        return state
+
     def inputs(self, start: int, end: int, t: float, state: Sequence[Array]) -> list[Array]:
         """The inputs of the compiled code for steps from start to end, at time t: (count, n), or (count, steps, n)."""
         called = [self._called(t, state)] if self.call else []
         steps = [np.moveaxis(x[start:end], 0, 1) if len(x) > 1 else x[0] for x in self._steps.values()]
-        return [*state, *called, *steps, *self._bodies]
+        return [*state, *called, *steps, *self._varied]
 
     def _called(self, t: float, state: Sequence[Array]) -> Array:
         """The torques that the function returns, (count, nv)."""
@@ -678,13 +724,14 @@ def _calls(steps: int, every: int, given: _Inputs) -> Iterator[tuple[int, int]]:
     longest = 1 if given.call else max(1, _CALL // given.count)
     if given.rows_per_step:
         longest = max(1, min(longest, _ROWS // given.rows_per_step))
-    if every > longest:
-        for _ in range(steps // every):
-            yield from ((1, min(longest, every - k)) for k in range(0, every, longest))
-        return
     most = max(1, min(longest // every, _ROWS // (given.q.shape[1] + given.qd.shape[1])))
-    for k in range(0, steps // every, most):
-        yield min(most, steps // every - k), every
+    k = 0
+    for end in (*given.breaks, steps):
+        while k < end:
+            some = min(longest, every - k % every, end - k)
+            samples = min(most, (end - k) // every) if some == every else 1
+            yield samples, some
+            k += samples * some
 
 
 def _whole(what: str, value: int, kind: str = "an integer >= 1") -> int:

@@ -35,9 +35,9 @@ from screwdyn.physics import quantities
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL
 from screwdyn.physics.reductions import aligned_frames
-from screwdyn.physics.table import MASS, PARENT, PLACE
+from screwdyn.physics.table import ARMATURE, MASS, PARENT, PLACE
 
 Array = npt.NDArray[np.float64]
 Opened = npt.NDArray[np.bool_]
@@ -525,20 +525,24 @@ def felt_by(name: str, table: Array) -> Array:
 
 
 # A step of an integrator on a tape: the state after it from the state before. Inputs besides the state are ("dt", 0),
-# the torques or the entries of a ``Feedback`` by name, ("bodies", k) for the inertial numbers of some rows, and
-# (field, row) for the parameters of the joints' own forces that are not zero.
+# the torques or the entries of a ``Feedback`` by name, ("bodies", k) for the inertial numbers of some rows, ("held", k)
+# for armatures that hold some rows, and (field, row) for the parameters of the joints' own forces that are not zero.
 
 # Inertial numbers of a row.
 NUMBERS = PARENT - MASS
+# The method of a step that refines the change of the rates by an impact, in place of a name in ``STEPS``.
+IMPACT = "impact"
 
 
 class StepKind(NamedTuple):
     """What the code of a step depends on besides the structure of the tree."""
 
-    method: str  # a name in ``joint_forces.STEPS``
+    method: str  # a name in ``joint_forces.STEPS``, or ``IMPACT``
     control: tuple[str, ...]  # groups of inputs that control the joints: none, ("tau",), or the fields of ``Feedback``
     rows: tuple[int, ...]  # rows whose inertial numbers are inputs
     forces: tuple[tuple[str, int], ...]  # parameters of the joints' own forces that are not zero
+    held: tuple[int, ...] = ()  # rows with an armature that is an input: 0, or boundless while they do not move
+    struck: tuple[tuple[int, ...], tuple[float, ...]] | None = None  # rows of what slips in an impact, pose of its root
 
 
 class Motion:
@@ -614,7 +618,8 @@ LARGEST_STEP = 100_000
 
 def _stepped(structure: Structure, kind: StepKind) -> Program:
     """The steps of a structure."""
-    return kept(("steps", kind, frozen(structure)), partial(_recorded_steps, structure, kind), "the step")
+    record = _recorded_impact if kind.method == IMPACT else _recorded_steps
+    return kept(("steps", kind, frozen(structure)), partial(record, structure, kind), "the step")
 
 
 def _recorded_steps(structure: Structure, kind: StepKind) -> Program:
@@ -623,14 +628,9 @@ def _recorded_steps(structure: Structure, kind: StepKind) -> Program:
     subject = structure.subject(own).with_zeros()
     n = subject.nv
     lengths = {"q": subject.nq, "qd": n, **{x: subject.nq if x == "q_target" else n for x in kind.control}}
-    if kind.rows:
-        lengths["bodies"] = NUMBERS * len(kind.rows)
+    lengths |= _of_rows(kind)
     q, qd = (subject.inputs(tape, group) for group in ("q", "qd"))
-    table = subject.table.copy()
-    if kind.rows:
-        bodies = trace.inputs(own, "bodies", range(NUMBERS * len(kind.rows)))
-        table[list(kind.rows), MASS:PARENT] = bodies.reshape(-1, NUMBERS)
-    (accelerations,) = trace.outputs(own, "forward_dynamics", subject._replace(table=table))
+    (accelerations,) = trace.outputs(own, "forward_dynamics", _varied(subject, own, kind))
     control = {
         group: trace.inputs(tape, group, range(subject.nq if group == "q_target" else n)) for group in kind.control
     }
@@ -638,6 +638,44 @@ def _recorded_steps(structure: Structure, kind: StepKind) -> Program:
     motion = Motion(tape, own, subject, accelerations, parameters, control)
     after = STEPS[kind.method](motion, q, qd, tape.input(("dt", 0)))
     return planned("step", tape, lengths, after)
+
+
+def _of_rows(kind: StepKind) -> dict[str, int]:
+    """Lengths of the groups of inputs for some rows."""
+    lengths = {"bodies": NUMBERS * len(kind.rows), "held": len(kind.held)}
+    return {group: n for group, n in lengths.items() if n}
+
+
+def _varied(subject: Subject, tape: Tape, kind: StepKind) -> Subject:
+    """The subject with inputs for the inertial numbers of some rows, and for armatures that hold some."""
+    table = subject.table.copy()
+    bodies = trace.inputs(tape, "bodies", range(NUMBERS * len(kind.rows)))
+    table[list(kind.rows), MASS:PARENT] = bodies.reshape(-1, NUMBERS)
+    table[list(kind.held), ARMATURE] += trace.inputs(tape, "held", range(len(kind.held)))
+    return subject._replace(table=table)
+
+
+def _recorded_impact(structure: Structure, kind: StepKind) -> Program:
+    """A refinement of the change δ of the rates by an impact, as the recursion ``impact``, with δ in place of rates.
+
+    What is struck slips by a twist, "slip", the bodies of its first row by 10 numbers, "slips", and others, "stays".
+    """
+    tape = Tape(_WRITTEN * LARGEST)
+    moving = _varied(structure.subject(tape).with_zeros(), tape, kind._replace(held=()))
+    subject = _varied(moving, tape, kind)
+    lengths = {"q": subject.nq, "qd": subject.nv, **_of_rows(kind)}
+    slip, parts = trace.zeros(1, 18), trace.zeros(0, PLACE)
+    if kind.struck is not None:
+        more = {"slip": 6, "slips": NUMBERS, "stays": NUMBERS}
+        twist, slips, stays = (trace.inputs(tape, group, range(n)) for group, n in more.items())
+        lengths, (rows, pose), slip[0, 12:] = lengths | more, kind.struck, twist
+        slip[0, :12], parts = pose, trace.zeros(len(rows), PLACE)
+        parts[:, 0], parts[1:, 1 : 1 + NUMBERS] = rows, subject.table[list(rows[1:]), MASS:PARENT]
+        parts[0, 1 : 1 + 2 * NUMBERS] = *slips, *stays
+    state = {"q": subject.inputs(tape, "q"), "qd": subject.inputs(tape, "qd"), "slip": slip}
+    state["tau"], *_ = trace.computed(INTERNAL["slip_momentum"], moving._replace(places=parts), state.__getitem__)
+    (jump,) = trace.computed(INTERNAL["impulse_response"], subject, state.__getitem__)
+    return planned("impact", tape, lengths, [state["q"], state["qd"] - jump])
 
 
 _steps = Kept(_stepped, MEMORY)

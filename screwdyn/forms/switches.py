@@ -1,0 +1,319 @@
+"""Changes within runs of fixed step (docs/rollouts.md).
+
+One tree has the links of all changes, and its code serves all runs at all times: a link that a run does not have has no
+inertia in it, and a freedom that does not move is held by an armature without bounds. Both leave the motion of all else
+as it is in a tree without the link, or with the joint locked, up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from screwdyn.backends.llvm.program import IMPACT, StepKind, Stepper
+from screwdyn.core.errors import ScrewdynError, ShapeError, TopologyError
+from screwdyn.core.types import Array
+from screwdyn.forms.numbers import Numbers
+from screwdyn.mechanism.structure import Mechanism
+from screwdyn.mechanism.topology import check_open
+from screwdyn.physics.link_steps import Pose, RigidInertia, inertia_to_parent
+from screwdyn.physics.model import Model
+from screwdyn.physics.recursions.whole_tree import MOST_STEPS, SETTLED
+
+Integers = npt.NDArray[np.int64]
+# Whatever moves a freedom of this armature is less than the rounding of all else, kg m² or kg.
+_BOUNDLESS = 1e200
+# Share of a step by which a time may be after the start of the step before which the change happens.
+_ROUNDING = 1e-6
+
+
+class Switch(NamedTuple):
+    """What a change does in a run, by names in the tree that has the links of all changes."""
+
+    concerns: str  # for errors
+    on: str  # a link that the run must have before
+    comes: tuple[str, ...] = ()  # links, the root of a payload first
+    goes: tuple[str, ...] = ()  # links, which take all links beyond them along
+    holds: tuple[str, ...] = ()  # freedoms of a joint
+    frees: tuple[str, ...] = ()  # freedoms of a joint
+    q: Mapping[str, float] = {}  # at which the freedoms of links that come start
+    qd: Mapping[str, float] = {}
+    bodies: Mapping[str, Array] = {}  # mass, first moment and inertia about the origin of links, (10,)
+    twist: Array | None = None  # of a payload just before, in its own frame, (6,); None if it moves with its joint
+
+
+class Switching(Protocol):
+    """A change that can happen in runs of fixed step."""
+
+    time: float | None
+
+    def switch(self, tree: Mechanism) -> Switch:
+        """Add the links that come to a tree, free joints that will move, and return what the change does."""
+        ...
+
+
+class Union:
+    """The tree with the links of all changes of a rollout, and what they do in it."""
+
+    def __init__(self, model: Model, events: Sequence[Switching]) -> None:
+        tree, before = Mechanism(), model.topology
+        tree.topology = before
+        made: dict[int, Switch] = {}
+        for event in events:  # an event that is given again happens again
+            made[id(event)] = made.get(id(event)) or event.switch(tree)
+        check_open(tree.topology, "a rollout with this payload", "use simulate for each run")
+        self.model, self.events, self.switches = Model(tree.topology), tuple(events), [made[id(x)] for x in events]
+        self.numbers = Numbers(self.model)
+        names = self.model.positions, self.model.coordinates
+        self._places = [{name: k for k, name in enumerate(of)} for of in names]
+        # Links that a run may lack, or whose inertias change; indices of freedoms that are held at some time.
+        self.gone = [{y for x in switch.goes for y in tree.subtree(x)} for switch in self.switches]
+        self.absent = self.model.placements.keys() - model.placements.keys()
+        self.varying = self.absent.union(*self.gone, *(switch.bodies for switch in self.switches))
+        self.holds = [
+            self.freedoms([*x.holds, *self._of(gone)]) for x, gone in zip(self.switches, self.gone, strict=True)
+        ]
+        self.frees = [self.freedoms([*x.frees, *self._of(x.comes)]) for x in self.switches]
+        # The positions and freedoms of a run before all changes, and the positions of others.
+        self.own = [self._places[0][name] for name in before.positions], self.freedoms(before.coordinates)
+        self.held = sorted({*range(self.model.nv)} - {*self.own[1]})
+        self.holdable = sorted({*self.held}.union(*self.holds))
+        # Indices and values of the positions and rates at which links start to move.
+        self.starts = [
+            [
+                ([names[x] for x in values], [*values.values()])
+                for names, values in zip(self._places, (x.q, x.qd), strict=True)
+            ]
+            for x in self.switches
+        ]
+        self.start, first = tree.topology.neutral.copy(), {}
+        for switch in reversed(self.switches):
+            first |= switch.q
+        for at in before.attached:
+            if at.locked is not None:
+                first |= zip(at.locked.joint.position_names(at.name), at.locked.q, strict=True)
+        for name in first.keys() & self._places[0].keys():
+            self.start[self._places[0][name]] = first[name]
+
+    def freedoms(self, names: Sequence[str]) -> list[int]:
+        """Indices of freedoms."""
+        return [self._places[1][name] for name in names]
+
+    def _of(self, links: Any) -> list[str]:
+        """The freedoms of the joints of links."""
+        return [name for x in links for name in self.model.topology.attachments[x].coordinates]
+
+    def row(self, freedom: int) -> int:
+        """The row of a freedom."""
+        return self.model.index[self.model.coordinates[freedom]]
+
+    def started(self, model: Model, q: Any, qd: Any) -> tuple[Array, Array]:
+        """Positions and rates, (…, n), from those of a tree before all changes."""
+        (q, qd), batch = model.arrays({"q": q, "qd": qd})
+        full = np.broadcast_to(self.start, (*batch, self.model.nq)).copy(), np.zeros((*batch, self.model.nv))
+        for x, own, places in zip(full, (q, qd), self.own, strict=True):
+            x[..., places] = own
+        return full
+
+
+def scheduled(events: Any, steps: int, t0: float, dt: float) -> tuple[list[Switching], list[Integers]]:
+    """The changes of a rollout, and for each the step before which it happens, for all runs or each; or −1, never.
+
+    ScrewdynError if they are not changes with a time or pairs of a change and steps, ShapeError if steps are not whole.
+    """
+    if not isinstance(events, Sequence) or isinstance(events, str):
+        raise ScrewdynError(f"events must be a list of changes, such as Grasp and Release; got {events!r}")
+    changes, due = [], []
+    for k, given in enumerate(events):
+        change, at = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+        if not hasattr(change, "switch"):
+            raise ScrewdynError(
+                f"events[{k}] must be a change, such as Grasp(…, time=0.5), or a pair (change, steps); got {given!r}"
+            )
+        kind = type(change).__name__
+        if getattr(change, "when", None) is not None:
+            raise ScrewdynError(f"a {kind} has when=, which rollouts do not evaluate; give the step, (change, steps)")
+        if (at is None) == (change.time is None):
+            raise ScrewdynError(f"a {kind} in a rollout needs either time= or a step, as in (change, steps)")
+        if at is None:
+            if not t0 <= change.time <= t0 + steps * dt:
+                span = f"{t0:g} s to {t0 + steps * dt:g} s"
+                raise ScrewdynError(f"the rollout is from {span}, but a {kind} is set for {change.time:g} s")
+            at = int(np.ceil((change.time - t0) / dt - _ROUNDING))
+        whole = np.asarray(at)
+        if whole.dtype.kind not in "iu":
+            raise ShapeError(
+                f"the steps of a {kind} must be integers, for all runs or each, negative for never; got {at!r}"
+            )
+        whole = whole.astype(np.int64)
+        changes.append(change)
+        due.append(np.where((whole >= 0) & (whole < steps), whole, -1))
+    return changes, due
+
+
+def sums(model: Model, rows: Sequence[int], bodies: Mapping[str, Array], present: Mapping[str, Array]) -> Array:
+    """The inertial numbers of all bodies of some rows, (…, 10 · rows).
+
+    ``bodies`` are those of some links in the frames of their rows, (…, 10); ``present``, (…, 1), is 0 for links that a
+    run does not have.
+    """
+    # Sums over the bodies, not changes of the model's sums: where all bodies are zero, so are the sums, exactly.
+    found: dict[int, Any] = {row: np.zeros(10) for row in rows}
+    for name, at in model.placements.items():
+        row = model.index[at.coordinate]
+        if row in found:
+            body = bodies.get(name, np.array(at.body))
+            found[row] = found[row] + (body * present[name] if name in present else body)
+    arrays = np.broadcast_arrays(*found.values()) if found else [np.zeros(0)]
+    return np.concatenate(arrays, axis=-1)
+
+
+def moved(pose: Pose, parameters: Array) -> Array:
+    """Inertial numbers, (…, 10), in a frame in which their own frame has this pose."""
+    m, x, y, z, *tensor = np.moveaxis(parameters, -1, 0)
+    inertia: Any = RigidInertia(m, (x, y, z), tuple(tensor))
+    m, h, I = inertia_to_parent(pose, inertia)
+    return np.stack([m, *h, *I], axis=-1)
+
+
+class Lanes:
+    """All runs of a rollout with changes: which links they have, which freedoms are held, and the inputs of the code.
+
+    ``due`` are the steps of each change in each run, ``bodies`` the inertial numbers of links, (runs, 10), as for
+    :func:`sums`. TopologyError if a run cannot have a change in its order, such as a release before the grasp.
+    """
+
+    def __init__(
+        self,
+        union: Union,
+        due: Integers,
+        bodies: Mapping[str, Array],
+        rows: Sequence[int],
+        stepper: Callable[[StepKind], Stepper],
+    ) -> None:
+        self.union, self.due, self._rows, count = union, due, [*rows], due.shape[1]
+        self._model, placements = union.model, union.model.placements
+        self.steps = sorted({*due[due >= 0].tolist()})  # before which something changes
+        self._bodies = {**bodies}
+        for name in {x for switch in union.switches for x in switch.bodies} - bodies.keys():
+            self._bodies[name] = np.tile(placements[name].body, (count, 1))
+        self._begin(count)
+        self._check()
+        self._begin(count)
+        # Coordinate by coordinate: the code reads such arrays without copies.
+        self.inputs = [np.zeros((n, count)).T for n in (10 * len(rows), len(union.holdable)) if n]
+        self._write(np.arange(count))
+        hit = [switch.twist is not None or bool(switch.holds) for switch in union.switches]
+        happen = np.flatnonzero(hit & (due >= 0).any(axis=1)).tolist()
+        self._impacts = {e: stepper(self._impact(union.switches[e])) for e in happen}
+
+    def _begin(self, count: int) -> None:
+        """What the runs have before all changes."""
+        names = self.union.varying
+        self._present = {name: np.full((count, 1), float(name not in self.union.absent)) for name in names}
+        self._held = np.zeros((self._model.nv, count), dtype=bool)
+        self._held[self.union.held] = True
+
+    def _check(self) -> None:
+        """Raise an error if a change is impossible in a run at its time."""
+        order = np.argsort(np.where(self.due < 0, np.iinfo(np.int64).max, self.due), axis=0, kind="stable")
+        for rank in order:
+            for e in np.unique(rank):
+                lanes = np.flatnonzero((rank == e) & (self.due[e] >= 0))
+                if len(lanes):
+                    self._require(e, lanes)
+                    self._take(e, lanes)
+
+    def _require(self, e: int, lanes: Integers) -> None:
+        """Raise TopologyError if one of some runs cannot have a change."""
+        switch, never = self.union.switches[e], np.zeros(len(lanes), dtype=bool)
+        have = {x: self._present[x][lanes, 0] > 0 for x in (switch.on, *switch.comes[:1]) if x in self._present}
+        held = [*self._held[self.union.freedoms([*switch.holds, *switch.frees])][:, lanes], never][0]
+        for wrong, why in (
+            (~have.get(switch.on, ~never), f"has no link {switch.on!r} then"),
+            (have[switch.comes[0]] if switch.comes else never, f"has link {switch.concerns!r} already"),
+            (held if switch.holds else never, f"has joint {switch.concerns!r} locked already"),
+            (~held if switch.frees else never, f"does not have joint {switch.concerns!r} locked"),
+        ):
+            if wrong.any():
+                run = int(lanes[np.argmax(wrong)])
+                kind, step = type(self.union.events[e]).__name__, self.due[e, run]
+                raise TopologyError(f"run {run} cannot have the {kind} at step {step}: it {why}")
+
+    def _take(self, e: int, lanes: Integers) -> None:
+        """Note a change of some runs."""
+        for name in self.union.gone[e]:
+            self._present[name][lanes] = 0.0
+        for name in self.union.switches[e].comes:
+            self._present[name][lanes] = 1.0
+        self._held[np.ix_(self.union.holds[e], lanes)] = True
+        self._held[np.ix_(self.union.frees[e], lanes)] = False
+
+    def _write(self, lanes: Integers) -> None:
+        """Write the inputs of the code for some runs."""
+        bodies, present = ({x: a[lanes] for x, a in of.items()} for of in (self._bodies, self._present))
+        held = np.where(self._held[self.union.holdable][:, lanes].T, _BOUNDLESS, 0.0)
+        found = [x for x in (sums(self._model, self._rows, bodies, present), held) if x.shape[-1]]
+        for x, new in zip(self.inputs, found, strict=True):
+            x[lanes] = new
+
+    def change(self, step: int, q: Array, qd: Array) -> None:
+        """Let the changes before a step happen to positions and rates, (runs, n), which are overwritten."""
+        for e, switch in enumerate(self.union.switches):
+            lanes = np.flatnonzero(self.due[e] == step)
+            if not len(lanes):
+                continue
+            self._take(e, lanes)
+            for name, body in switch.bodies.items():
+                self._bodies[name][lanes] = moved(self._model.placements[name].pose, body)
+            self._write(lanes)
+            lanes = lanes[np.isfinite(qd[lanes]).all(axis=1)]
+            for x, (places, values) in zip((q, qd), self.union.starts[e], strict=True):
+                x[np.ix_(lanes, places)] = values
+            change, more = np.zeros((len(lanes), self._model.nv)), []
+            if switch.holds:
+                change[:, self.union.holds[e]] = -qd[np.ix_(lanes, self.union.holds[e])]
+            elif switch.twist is not None:
+                more = self._slip(switch, q[lanes], qd[lanes], lanes)
+            if e in self._impacts:
+                qd[lanes] += self._refined(self._impacts[e], change, [q, *self.inputs], lanes, more)
+            qd[np.ix_(lanes, self.union.holds[e])] = 0.0
+
+    def _impact(self, switch: Switch) -> StepKind:
+        """The kind of the code for the impact of a grasp or a lock."""
+        struck = None
+        if switch.comes:
+            placements = self._model.placements
+            beyond, at = switch.comes[1:], placements[switch.comes[0]]
+            own = at.coordinate, *(name for link in beyond for name in placements[link].names)
+            struck = tuple(self._model.index[x] for x in own), (*at.pose.R, *at.pose.p)
+        held = tuple(map(self.union.row, self.union.holdable))
+        return StepKind(IMPACT, (), tuple(self._rows), (), held, struck)
+
+    def _slip(self, switch: Switch, q: Array, qd: Array, lanes: Integers) -> list[Array]:
+        """The twist by which a payload slips in some runs, and in its first row its bodies, and all others."""
+        placements, link = self._model.placements, switch.comes[0]
+        row, have = self._model.index[placements[link].coordinate], {x: a[lanes] for x, a in self._present.items()}
+        bodies = {x: a[lanes] for x, a in self._bodies.items()}
+        parts = [{x: have.get(x, 1.0) * float((x in switch.comes) is own) for x in placements} for own in (True, False)]
+        slip = switch.twist - self.union.numbers.link_twist(link, q, qd, "body")
+        return [slip, *(np.broadcast_to(sums(self._model, [row], bodies, part), (len(q), 10)) for part in parts)]
+
+    def _refined(
+        self, impact: Stepper, change: Array, inputs: Sequence[Array], lanes: Integers, more: Sequence[Array]
+    ) -> Array:
+        """The change of the rates of some runs, each refined until the last step is rounding; see ``changes.law``."""
+        left = np.arange(len(lanes))
+        for _ in range(MOST_STEPS):
+            q, *given = (x[lanes[left]] for x in inputs)
+            after = [np.empty((len(left), 1, n)) for n in (q.shape[1], change.shape[1])], np.empty((len(left), 1))
+            impact.run(1, 1, [q, change[left], *given, *(x[left] for x in more)], [*after[0], after[1]], slice(None))
+            found = after[0][1][:, 0]
+            step, change[left] = found - change[left], found
+            left = left[(step * step).sum(axis=1) > SETTLED * (found * found).sum(axis=1)]
+            if not len(left):
+                break
+        return change

@@ -22,11 +22,10 @@ from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, To
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.search import stable_equilibrium
-from screwdyn.forms.switches import Switch
 from screwdyn.mechanism.joint import Joint, pose_at
 from screwdyn.mechanism.link import FIXED
 from screwdyn.mechanism.shape import Shapes
-from screwdyn.mechanism.structure import Body, Handle, Mechanism, require_joint
+from screwdyn.mechanism.structure import Body, Handle, Mechanism, Switch, require_joint
 from screwdyn.mechanism.topology import Topology, without_bridges
 from screwdyn.physics.model import Robot
 from screwdyn.physics.plausible import check_reach

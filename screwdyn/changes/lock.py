@@ -11,8 +11,7 @@ from screwdyn.changes import law
 from screwdyn.changes.change import Change, JointName, Scheduled
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.switches import Switch
-from screwdyn.mechanism.structure import Mechanism
+from screwdyn.mechanism.structure import Mechanism, Switch
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 

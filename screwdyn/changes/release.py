@@ -12,9 +12,8 @@ from screwdyn.changes import law, move
 from screwdyn.changes.change import Change, Scheduled
 from screwdyn.changes.grasp import FreeBody, freed
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
-from screwdyn.forms.switches import Switch
 from screwdyn.mechanism.link import Loop
-from screwdyn.mechanism.structure import Handle, Mechanism
+from screwdyn.mechanism.structure import Handle, Mechanism, Switch
 from screwdyn.mechanism.topology import bridging
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot

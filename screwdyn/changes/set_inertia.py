@@ -9,9 +9,8 @@ import numpy as np
 
 from screwdyn.changes.change import Change, Scheduled
 from screwdyn.core import expressions
-from screwdyn.forms.switches import Switch
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.structure import Handle, Mechanism
+from screwdyn.mechanism.structure import Handle, Mechanism, Switch
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 

@@ -27,7 +27,7 @@ from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
-from screwdyn.forms.switches import Lanes, Switching, Union, moved, scheduled, sums
+from screwdyn.forms.switches import Integers, Lanes, Switching, Union, moved, scheduled, sources, sums
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.contribution import SHARES, share_of
@@ -195,6 +195,15 @@ class Compiled(Numbers, Configurations, TakesOut):
             Record the start and every so many steps, a divisor of ``steps``; by default only the final states.
         t0 : float
             Time at the start, s.
+        events : sequence, optional
+            Changes within the runs: each a :class:`Grasp`, :class:`Release`, :class:`Lock`, :class:`Unlock` or
+            :class:`SetInertia` with ``time=``, on the clock that begins at ``t0``, or a pair ``(change, steps)`` of one
+            without a time and the number of the step before which it happens, for all runs, or for each run, (…);
+            negative or beyond the last step for never. A time within a step is the start of the next one. Rates change
+            by the law of :meth:`KinematicTree.grasp`. In one step, events happen in the order of the list. Results,
+            torques and payloads are then those of the tree with the links of all events, ``compiled`` of the result.
+            What a run does not have at a sample stays at its last positions, or at those at which it starts, with rates
+            below 1e-180. Samples are just before the changes of their step.
         out : tuple of two arrays, optional
             Float64 arrays for the positions and the rates of the result, of their shapes. They may be ``q`` and ``qd``.
 
@@ -213,11 +222,13 @@ class Compiled(Numbers, Configurations, TakesOut):
         UnknownNameError, InertiaError
             If a payload is no link of the tree, or no rigid body.
         TopologyError
-            If a payload is for the rotor of a joint.
+            If a payload is for the rotor of a joint, or if an event is impossible in a run at its time, such as a
+            release before the grasp. Errors of events are otherwise those of their methods without a state.
         SingularAttachmentError
             If a joint feels no inertia in any run.
         ScrewdynError
-            If ``steps``, ``dt``, ``method``, ``every`` or ``t0`` is invalid, or the tree is too large to be compiled.
+            If ``steps``, ``dt``, ``method``, ``every`` or ``t0`` is invalid, the tree is too large to be compiled, or
+            an event is of another kind, on a condition, or has an argument that depends on the state.
         """
         model = self.model
         check_open(model.topology, "rollout", "use simulate, which keeps loops closed, for each run")
@@ -322,7 +333,7 @@ class Compiled(Numbers, Configurations, TakesOut):
 
     def _united(self, changes: Sequence[Switching]) -> tuple[Compiled, Union]:
         """The tree with the links of all changes, compiled; the one before it if it is for the same changes."""
-        if self._union is None or [*map(id, self._union[1].events)] != [*map(id, changes)]:
+        if self._union is None or [*map(id, self._union[1].made_from)] != [*map(id, sources(changes))]:
             union = Union(self.model, changes)
             self._union = Compiled(union.model, self._asked), union
         return self._union
@@ -573,7 +584,7 @@ class _Inputs:
         torque: Any,
         payload: Mapping[str, Any] | None,
         union: Union | None = None,
-        due: Sequence[Array] = (),
+        due: Sequence[Integers] = (),
     ) -> None:
         self._model = model
         self._passive = np.array(model.passive, dtype=bool)

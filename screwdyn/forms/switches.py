@@ -8,7 +8,7 @@ as it is in a tree without the link, or with the joint locked, up to rounding.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from screwdyn.backends.llvm.program import IMPACT, StepKind, Stepper
 from screwdyn.core.errors import ScrewdynError, ShapeError, TopologyError
 from screwdyn.core.types import Array
 from screwdyn.forms.numbers import Numbers
-from screwdyn.mechanism.structure import Mechanism
+from screwdyn.mechanism.structure import Mechanism, Switch
 from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.link_steps import Pose, RigidInertia, inertia_to_parent
 from screwdyn.physics.model import Model
@@ -28,21 +28,6 @@ Integers = npt.NDArray[np.int64]
 _BOUNDLESS = 1e200
 # Share of a step by which a time may be after the start of the step before which the change happens.
 _ROUNDING = 1e-6
-
-
-class Switch(NamedTuple):
-    """What a change does in a run, by names in the tree that has the links of all changes."""
-
-    concerns: str  # for errors
-    on: str  # a link that the run must have before
-    comes: tuple[str, ...] = ()  # links, the root of a payload first
-    goes: tuple[str, ...] = ()  # links, which take all links beyond them along
-    holds: tuple[str, ...] = ()  # freedoms of a joint
-    frees: tuple[str, ...] = ()  # freedoms of a joint
-    q: Mapping[str, float] = {}  # at which the freedoms of links that come start
-    qd: Mapping[str, float] = {}
-    bodies: Mapping[str, Array] = {}  # mass, first moment and inertia about the origin of links, (10,)
-    twist: Array | None = None  # of a payload just before, in its own frame, (6,); None if it moves with its joint
 
 
 class Switching(Protocol):
@@ -65,42 +50,47 @@ class Union:
         for event in events:  # an event that is given again happens again
             made[id(event)] = made.get(id(event)) or event.switch(tree)
         check_open(tree.topology, "a rollout with this payload", "use simulate for each run")
-        self.model, self.events, self.switches = Model(tree.topology), tuple(events), [made[id(x)] for x in events]
+        self.made_from, self.kinds = sources(events), [type(event).__name__ for event in events]
+        self.model, self.switches = Model(tree.topology), [made[id(event)] for event in events]
         self.numbers = Numbers(self.model)
-        names = self.model.positions, self.model.coordinates
-        self._places = [{name: k for k, name in enumerate(of)} for of in names]
+        labels = self.model.positions, self.model.coordinates
+        self._places = [{name: k for k, name in enumerate(of)} for of in labels]
         # Links that a run may lack, or whose inertias change; indices of freedoms that are held at some time.
         self.gone = [{y for x in switch.goes for y in tree.subtree(x)} for switch in self.switches]
         self.absent = self.model.placements.keys() - model.placements.keys()
         self.varying = self.absent.union(*self.gone, *(switch.bodies for switch in self.switches))
-        self.holds = [
-            self.freedoms([*x.holds, *self._of(gone)]) for x, gone in zip(self.switches, self.gone, strict=True)
+        freed = [[*x.frees, *self._of(x.comes)] for x in self.switches]
+        held = [[*x.holds, *self._of(gone)] for x, gone in zip(self.switches, self.gone, strict=True)]
+        self.frees, self.holds = ([self.freedoms(names) for names in of] for of in (freed, held))
+        # The links of a payload, which strike; links of its motor do not.
+        self.struck = [
+            [y for x in switch.comes[:1] for y in tree.subtree(x) if y in switch.comes] for switch in self.switches
         ]
-        self.frees = [self.freedoms([*x.frees, *self._of(x.comes)]) for x in self.switches]
         # The positions and freedoms of a run before all changes, and the positions of others.
-        self.own = [self._places[0][name] for name in before.positions], self.freedoms(before.coordinates)
+        self.own = (
+            np.array([self._places[0][name] for name in before.positions], dtype=np.int64),
+            self.freedoms(before.coordinates),
+        )
         self.held = sorted({*range(self.model.nv)} - {*self.own[1]})
-        self.holdable = sorted({*self.held}.union(*self.holds))
+        self.holdable = sorted({*self.held}.union(*map(np.ndarray.tolist, self.holds)))
         # Indices and values of the positions and rates at which links start to move.
-        self.starts = [
-            [
-                ([names[x] for x in values], [*values.values()])
-                for names, values in zip(self._places, (x.q, x.qd), strict=True)
-            ]
-            for x in self.switches
-        ]
-        self.start, first = tree.topology.neutral.copy(), {}
-        for switch in reversed(self.switches):
-            first |= switch.q
+        self.starts = [(self._indexed(0, x.q), self._indexed(1, x.qd)) for x in self.switches]
+        self.start = tree.topology.neutral.copy()
+        for (places, values), _ in reversed(self.starts):
+            self.start[places] = values
         for at in before.attached:
-            if at.locked is not None:
-                first |= zip(at.locked.joint.position_names(at.name), at.locked.q, strict=True)
-        for name in first.keys() & self._places[0].keys():
-            self.start[self._places[0][name]] = first[name]
+            if at.locked is not None and tree.topology.attachments[at.link.name].locked is None:
+                names = at.locked.joint.position_names(at.name)
+                self.start[[self._places[0][name] for name in names]] = at.locked.q
 
-    def freedoms(self, names: Sequence[str]) -> list[int]:
+    def freedoms(self, names: Sequence[str]) -> Integers:
         """Indices of freedoms."""
-        return [self._places[1][name] for name in names]
+        return np.array([self._places[1][name] for name in names], dtype=np.int64)
+
+    def _indexed(self, of: int, values: Mapping[str, float]) -> tuple[Integers, Array]:
+        """Indices of positions, 0, or of freedoms, 1, and their values."""
+        places = [self._places[of][name] for name in values]
+        return np.array(places, dtype=np.int64), np.array([*values.values()], dtype=np.float64)
 
     def _of(self, links: Any) -> list[str]:
         """The freedoms of the joints of links."""
@@ -119,6 +109,11 @@ class Union:
         return full
 
 
+def sources(events: Sequence[Switching]) -> list[object]:
+    """What a union is made of: the changes, and the structures of their payloads."""
+    return [x for event in events for y in (event, *vars(event).values()) for x in (getattr(y, "topology", y),)]
+
+
 def scheduled(events: Any, steps: int, t0: float, dt: float) -> tuple[list[Switching], list[Integers]]:
     """The changes of a rollout, and for each the step before which it happens, for all runs or each; or −1, never.
 
@@ -126,7 +121,8 @@ def scheduled(events: Any, steps: int, t0: float, dt: float) -> tuple[list[Switc
     """
     if not isinstance(events, Sequence) or isinstance(events, str):
         raise ScrewdynError(f"events must be a list of changes, such as Grasp and Release; got {events!r}")
-    changes, due = [], []
+    changes: list[Switching] = []
+    due: list[Integers] = []
     for k, given in enumerate(events):
         change, at = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
         if not hasattr(change, "switch"):
@@ -198,17 +194,20 @@ class Lanes:
         self._model, placements = union.model, union.model.placements
         self.steps = sorted({*due[due >= 0].tolist()})  # before which something changes
         self._bodies = {**bodies}
-        for name in {x for switch in union.switches for x in switch.bodies} - bodies.keys():
-            self._bodies[name] = np.tile(placements[name].body, (count, 1))
+        for name in {x for switch in union.switches for x in switch.bodies}:
+            body = bodies.get(name, np.array(placements[name].body, dtype=np.float64))
+            self._bodies[name] = np.broadcast_to(body, (count, 10)).copy()
         self._begin(count)
         self._check()
         self._begin(count)
         # Coordinate by coordinate: the code reads such arrays without copies.
         self.inputs = [np.zeros((n, count)).T for n in (10 * len(rows), len(union.holdable)) if n]
         self._write(np.arange(count))
-        hit = [switch.twist is not None or bool(switch.holds) for switch in union.switches]
-        happen = np.flatnonzero(hit & (due >= 0).any(axis=1)).tolist()
-        self._impacts = {e: stepper(self._impact(union.switches[e])) for e in happen}
+        self._impacts = {
+            e: stepper(self._impact(union.struck[e]))
+            for e, switch in enumerate(union.switches)
+            if (switch.twist is not None or switch.holds) and (due[e] >= 0).any()
+        }
 
     def _begin(self, count: int) -> None:
         """What the runs have before all changes."""
@@ -240,8 +239,8 @@ class Lanes:
         ):
             if wrong.any():
                 run = int(lanes[np.argmax(wrong)])
-                kind, step = type(self.union.events[e]).__name__, self.due[e, run]
-                raise TopologyError(f"run {run} cannot have the {kind} at step {step}: it {why}")
+                what = f"the {self.union.kinds[e]} before step {self.due[e, run]}"
+                raise TopologyError(f"run {run} cannot have {what}: it {why}")
 
     def _take(self, e: int, lanes: Integers) -> None:
         """Note a change of some runs."""
@@ -273,34 +272,36 @@ class Lanes:
             lanes = lanes[np.isfinite(qd[lanes]).all(axis=1)]
             for x, (places, values) in zip((q, qd), self.union.starts[e], strict=True):
                 x[np.ix_(lanes, places)] = values
-            change, more = np.zeros((len(lanes), self._model.nv)), []
-            if switch.holds:
-                change[:, self.union.holds[e]] = -qd[np.ix_(lanes, self.union.holds[e])]
-            elif switch.twist is not None:
-                more = self._slip(switch, q[lanes], qd[lanes], lanes)
+            held = np.ix_(lanes, self.union.holds[e])
             if e in self._impacts:
+                change, more = np.zeros((len(lanes), self._model.nv)), []
+                if switch.twist is None:
+                    change[:, self.union.holds[e]] = -qd[held]
+                else:
+                    V = self.union.numbers.link_twist(switch.comes[0], q[lanes], qd[lanes], "body")
+                    more = [switch.twist - V, *self._apart(self.union.struck[e], lanes)]
                 qd[lanes] += self._refined(self._impacts[e], change, [q, *self.inputs], lanes, more)
-            qd[np.ix_(lanes, self.union.holds[e])] = 0.0
+            qd[held] = 0.0
 
-    def _impact(self, switch: Switch) -> StepKind:
-        """The kind of the code for the impact of a grasp or a lock."""
-        struck = None
-        if switch.comes:
-            placements = self._model.placements
-            beyond, at = switch.comes[1:], placements[switch.comes[0]]
-            own = at.coordinate, *(name for link in beyond for name in placements[link].names)
-            struck = tuple(self._model.index[x] for x in own), (*at.pose.R, *at.pose.p)
+    def _impact(self, struck: Sequence[str]) -> StepKind:
+        """The kind of the code for the impact of a lock, or of a grasp of some links, the root of the payload first."""
+        slips, model = None, self._model
+        if struck:
+            root, *beyond = (model.placements[link] for link in struck)
+            own = root.coordinate, *(name for at in beyond for name in at.names)
+            slips = tuple(model.index[name] for name in own), (*root.pose.R, *root.pose.p)
         held = tuple(map(self.union.row, self.union.holdable))
-        return StepKind(IMPACT, (), tuple(self._rows), (), held, struck)
+        return StepKind(IMPACT, (), tuple(self._rows), (), held, slips)
 
-    def _slip(self, switch: Switch, q: Array, qd: Array, lanes: Integers) -> list[Array]:
-        """The twist by which a payload slips in some runs, and in its first row its bodies, and all others."""
-        placements, link = self._model.placements, switch.comes[0]
-        row, have = self._model.index[placements[link].coordinate], {x: a[lanes] for x, a in self._present.items()}
-        bodies = {x: a[lanes] for x, a in self._bodies.items()}
-        parts = [{x: have.get(x, 1.0) * float((x in switch.comes) is own) for x in placements} for own in (True, False)]
-        slip = switch.twist - self.union.numbers.link_twist(link, q, qd, "body")
-        return [slip, *(np.broadcast_to(sums(self._model, [row], bodies, part), (len(q), 10)) for part in parts)]
+    def _apart(self, struck: Sequence[str], lanes: Integers) -> list[Array]:
+        """The bodies of some links in the row of the first, and all others of this row, (runs, 10) each."""
+        row = self._model.index[self._model.placements[struck[0]].coordinate]
+        bodies, have = ({x: a[lanes] for x, a in of.items()} for of in (self._bodies, self._present))
+        one, parts = np.ones((len(lanes), 1)), []
+        for own in (True, False):
+            present = {x: have.get(x, one) * float((x in struck) is own) for x in self._model.placements}
+            parts.append(sums(self._model, [row], bodies, present))
+        return parts
 
     def _refined(
         self, impact: Stepper, change: Array, inputs: Sequence[Array], lanes: Integers, more: Sequence[Array]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import operator
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from screwdyn.screws import screw
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Body", "Handle", "Mechanism", "require_joint"]
+__all__ = ["Body", "Handle", "Mechanism", "Switch", "require_joint"]
 
 # Levels that the text of a tree indents in full, so that the text of a long chain is not the square of its length.
 _DEEPEST = 40
@@ -44,6 +44,21 @@ class Handle:
 
     name: str
     _serial: int
+
+
+class Switch(NamedTuple):
+    """What a change does in a run of fixed step, by names in the tree that has the links of all its changes."""
+
+    concerns: str  # for errors
+    on: str  # a link that the run must have before
+    comes: tuple[str, ...] = ()  # links, the root of a payload first
+    goes: tuple[str, ...] = ()  # links, which take all links beyond them along
+    holds: tuple[str, ...] = ()  # freedoms of a joint
+    frees: tuple[str, ...] = ()  # freedoms of a joint
+    q: Mapping[str, float] = {}  # at which the freedoms of links that come start
+    qd: Mapping[str, float] = {}
+    bodies: Mapping[str, Array] = {}  # mass, first moment and inertia about the origin of links, (10,)
+    twist: Array | None = None  # of a payload just before, in its own frame, (6,); None if it moves with its joint
 
 
 class _Direct:

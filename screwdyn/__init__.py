@@ -20,8 +20,7 @@ from screwdyn.core import errors
 from screwdyn.core.errors import *  # noqa: F403
 from screwdyn.forms.c_source import c_library
 from screwdyn.forms.point import Point
-from screwdyn.mechanism.contact import Contact, Plane
-from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism import Contact, Handle, Inertia, Link, Plane, Shape
 from screwdyn.mechanism.joint import (
     Joint,
     Mimic,
@@ -36,12 +35,7 @@ from screwdyn.mechanism.joint import (
     spherical,
     universal,
 )
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.shape import Shape
-from screwdyn.mechanism.structure import Handle
-from screwdyn.physics.contribution import Contribution, Padded, padded_sum
-from screwdyn.physics.joint_forces import Feedback
-from screwdyn.physics.state import State
+from screwdyn.physics import Contribution, Feedback, Padded, State, padded_sum
 from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.equations import SpringStop
 from screwdyn.simulation.recording import Energy, Recording

@@ -10,9 +10,7 @@ import numpy as np
 
 from screwdyn.changes.catalogue import Changes, change_of
 from screwdyn.changes.change import Scheduled
-from screwdyn.core import expressions
-from screwdyn.core.errors import UnboundSymbolError, UnknownNameError
-from screwdyn.core.types import ArrayLike, cached_property
+from screwdyn.core import ArrayLike, UnboundSymbolError, UnknownNameError, cached_property, expressions
 from screwdyn.forms import c_source as in_c
 from screwdyn.forms import configurations, requests, search
 from screwdyn.forms.closed_loops import ClosedLoops
@@ -20,11 +18,8 @@ from screwdyn.forms.contacts import Touching
 from screwdyn.forms.numbers import define_methods, one_state
 from screwdyn.forms.point import Point
 from screwdyn.io.files import Files
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.structure import Handle
-from screwdyn.mechanism.topology import with_ties
-from screwdyn.physics.model import Model
-from screwdyn.physics.state import State
+from screwdyn.mechanism import Handle, Link, with_ties
+from screwdyn.physics import Model, State
 
 if TYPE_CHECKING:
     from screwdyn.backends.closed_form import Derivation

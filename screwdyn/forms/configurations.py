@@ -14,8 +14,7 @@ import numpy.typing as npt
 from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.forms.numbers import Dynamics, of_finite
 from screwdyn.mechanism.structure import Handle
-from screwdyn.physics.model import Robot
-from screwdyn.physics.quantities import Frame
+from screwdyn.physics import Frame, Robot
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.screws.screw_system import ScrewSystem
 

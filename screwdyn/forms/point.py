@@ -18,13 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from screwdyn.backends.kernels.entry import link_step
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
-from screwdyn.core.types import Array, ArrayLike, aligned
-from screwdyn.mechanism.joint import Joint, checked_positions
-from screwdyn.mechanism.link import Attachment
-from screwdyn.mechanism.structure import Body, Handle, Mechanism
-from screwdyn.mechanism.topology import Topology
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnboundSymbolError, aligned, expressions
+from screwdyn.mechanism import Attachment, Body, Handle, Joint, Mechanism, Topology, checked_positions
 from screwdyn.physics.contribution import Contribution, Padded, padded_sum
 from screwdyn.physics.placement import Placement, place
 from screwdyn.physics.recursions.links import BODY

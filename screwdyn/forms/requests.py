@@ -15,15 +15,12 @@ import numpy as np
 
 from screwdyn.backends.tape.tape import CountingTape, Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants, inputs, outputs, record, scalars
-from screwdyn.core import expressions
-from screwdyn.core.errors import LoopError, ScrewdynError, UnknownNameError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, LoopError, ScrewdynError, UnknownNameError, expressions
 from screwdyn.forms.closed_loops import ClosedNumbers
 from screwdyn.forms.numbers import require_resisted
 from screwdyn.mechanism.topology import check_open, check_untouched
+from screwdyn.physics import CATALOGUE, Model, Quantity, Robot
 from screwdyn.physics.closure import significant
-from screwdyn.physics.model import Model, Robot
-from screwdyn.physics.quantities import CATALOGUE, Quantity
 from screwdyn.physics.recursions.links import BODY, FRAMES, frame_code, is_frame
 from screwdyn.physics.recursions.loops import orthonormal_rows
 from screwdyn.physics.reductions import moved_zeros

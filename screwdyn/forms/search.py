@@ -10,16 +10,14 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core import expressions
+from screwdyn.core import Array, ArrayLike, expressions
 from screwdyn.core.errors import EquilibriumError, InverseKinematicsError, LoopError, ScrewdynError, ShapeError
-from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.numbers import one_state
 from screwdyn.mechanism.topology import check_untouched
+from screwdyn.physics import Robot, by_name
 from screwdyn.physics.closure import SLIGHT, Closure
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import by_name
 from screwdyn.screws import screw
 
 Indices = npt.NDArray[np.intp]

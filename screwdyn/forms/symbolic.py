@@ -19,8 +19,7 @@ from screwdyn.backends.tape.trace import Scalars, dependent_rates
 from screwdyn.core import ScrewdynError, ShapeError, UnknownNameError, expressions
 from screwdyn.forms.closed_loops import Reduced, dependent, indices
 from screwdyn.forms.requests import Request, independent_constraints, requested, results, symbols_of
-from screwdyn.physics.contribution import SHARES, Contribution, Padded, share_of
-from screwdyn.physics.model import Model
+from screwdyn.physics import SHARES, Contribution, Model, Padded, share_of
 from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE, Frame, Method, Quantity
 from screwdyn.physics.recursions.links import FRAMES, frame_code
 

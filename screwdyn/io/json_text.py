@@ -17,18 +17,14 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import JSONError
-from screwdyn.core.types import is_name
+from screwdyn.core import JSONError, expressions, is_name
 from screwdyn.io import document
 from screwdyn.io.document import Entry, PlacedProblem, listed
+from screwdyn.mechanism import Contact, Inertia, Plane, Topology, check_rotors, with_ties
 from screwdyn.mechanism.chart import Chart
-from screwdyn.mechanism.contact import Contact, Plane
-from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor, checked_positions
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
 from screwdyn.mechanism.shape import Kind, Shape, Use
-from screwdyn.mechanism.topology import Topology, check_rotors, with_ties
 from screwdyn.screws import screw
 
 _FORMAT, _VERSION = "screwdyn tree", 1

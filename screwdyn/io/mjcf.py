@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ModelError, ScrewdynError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ModelError, ScrewdynError, expressions
 from screwdyn.io.document import Findings, read_source, some, unused
 from screwdyn.io.xml_text import Writer, opening, tag
-from screwdyn.mechanism.inertia import failing_condition
+from screwdyn.mechanism import Attachment, Link, Loop, Topology, failing_condition, with_ties
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, prismatic, revolute, spherical
-from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Kind, Shape
-from screwdyn.mechanism.topology import Topology, with_ties
 from screwdyn.screws.screw import Ad, inverse, pose, rotation_of, screw_motion
 
 if TYPE_CHECKING:

@@ -14,12 +14,9 @@ import numpy as np
 from screwdyn.core import errors, expressions
 from screwdyn.core.types import NAME, Array, ArrayLike, is_name
 from screwdyn.io.document import Findings, known_effective, similar, some, unused
-from screwdyn.mechanism.contact import Contact
-from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism import Contact, Inertia, Shape, Topology, Use, check_rotors, with_ties
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, planar, prismatic, revolute, spherical
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
-from screwdyn.mechanism.shape import Shape, Use
-from screwdyn.mechanism.topology import Topology, check_rotors, with_ties
 from screwdyn.screws.screw import as_pose, inverse, screw_motion
 
 if TYPE_CHECKING:

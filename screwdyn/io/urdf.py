@@ -25,17 +25,12 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, ShapeError, URDFError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ScrewdynError, ScrewdynWarning, ShapeError, URDFError, expressions
 from screwdyn.io.document import Source, inertia_of, listed, read_source, shown, some, unused
 from screwdyn.io.xml_text import Element, Problem, Severity, Unexpanded, Writer, nested, opening, parse, tag
+from screwdyn.mechanism import Attachment, Inertia, Joint, Link, Loop, Mimic, Topology, with_ties
 from screwdyn.mechanism import joint as joints
-from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, Mimic
-from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Kind, Shape
-from screwdyn.mechanism.topology import Topology, with_ties
 from screwdyn.screws.screw import as_pose, inverse, pitch, pose
 from screwdyn.screws.screw import axis as axis_of
 

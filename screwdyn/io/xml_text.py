@@ -18,13 +18,10 @@ from xml.parsers import expat
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ModelError, UnboundSymbolError, URDFError
+from screwdyn.core import ModelError, UnboundSymbolError, URDFError, expressions
 from screwdyn.core.types import Array, is_name, printable
 from screwdyn.io.document import Findings, Missing, shown, similar
-from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Attachment
-from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism import Attachment, Joint, Topology
 from screwdyn.screws.screw import axis as axis_of
 
 Severity = Literal["error", "warning"]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ContactError, LoopError, ShapeError, TopologyError, UnknownNameError
+from screwdyn.core import ContactError, LoopError, ShapeError, TopologyError, UnknownNameError, expressions
 from screwdyn.core.types import NAME, Array, ArrayLike, Entries, cached_property, growing, is_name
 from screwdyn.mechanism.contact import Contact
 from screwdyn.mechanism.inertia import Inertia

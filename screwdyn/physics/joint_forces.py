@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.types import Array
+from screwdyn.core import Array, expressions
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.charts import Charts
 from screwdyn.screws.screw import Ad, ad, inverse

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core import expressions
+from screwdyn.core import Array, ArrayLike, cached_property, expressions
 from screwdyn.core.errors import (
     InertiaError,
     JointError,
@@ -19,11 +19,7 @@ from screwdyn.core.errors import (
     UnboundSymbolError,
     UnknownNameError,
 )
-from screwdyn.core.types import Array, ArrayLike, cached_property
-from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Attachment
-from screwdyn.mechanism.structure import Mechanism
-from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism import Attachment, Joint, Mechanism, Topology
 from screwdyn.physics.charts import (
     COLUMN,
     ORIENTATION,

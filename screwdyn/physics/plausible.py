@@ -6,10 +6,8 @@ import math
 import sys
 import warnings
 
-from screwdyn.core.errors import ScrewdynWarning
-from screwdyn.core.types import Array
-from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.topology import Topology
+from screwdyn.core import Array, ScrewdynWarning
+from screwdyn.mechanism import Joint, Topology
 
 _TURN = 2 * math.pi
 # Extent of a body about its centre of mass, relative to its radius of gyration: 1.3 of a ball, 1.7 of a rod, or more.

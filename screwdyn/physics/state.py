@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError
+from screwdyn.core import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError, expressions
 from screwdyn.core.types import Array, ArrayLike, html_table
-from screwdyn.mechanism.link import Attachment
+from screwdyn.mechanism import Attachment, Topology
 from screwdyn.mechanism.structure import of_structure
-from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.model import Robot
 from screwdyn.physics.plausible import check_positions
 

@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from screwdyn.core import Array, ArrayLike, ScrewdynError, ScrewdynWarning, UnknownNameError, expressions, file_errors
 from screwdyn.mechanism import Attachment, Inertia, Joint, Loop, Shape, Topology, Use
-from screwdyn.physics.joint_forces import subtree_wrench
-from screwdyn.physics.model import Robot
+from screwdyn.physics import Robot, subtree_wrench
 from screwdyn.screws.screw import axis, frame_along, pitch, pose, pose_of
 
 # Red, green, blue and opacity, 0 to 1.

@@ -21,8 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from screwdyn.backends.kernels import source
 from screwdyn.backends.kernels.source import KERNELS, PLACES, STATE, entry_of
-from screwdyn.physics import charts, link_steps, placement, table
-from screwdyn.physics.quantities import Dimension
+from screwdyn.physics import Dimension, charts, link_steps, placement, table
 
 _OPERATORS: dict[type, tuple[str, int]] = {ast.Add: ("+", 4), ast.Sub: ("-", 4), ast.Mult: ("*", 5), ast.Div: ("/", 5)}
 _COMPARED: dict[type, str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}

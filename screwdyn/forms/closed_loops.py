@@ -6,7 +6,8 @@ docs/mathematics.md §12. The accelerations themselves are those of ``forward_dy
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -223,6 +224,53 @@ class ClosedLoops(Dynamics):
 
 class ClosedNumbers(Numbers, ClosedLoops):
     """The functions of one model with loops."""
+
+
+def accelerations_by(derivatives: Any, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> list[Array]:
+    """∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ in states in which the loops are closed (docs/mathematics.md §12).
+
+    M δq̈ − J_cᵀ δλ = δτ − δ(M q̈ + C q̇ + g − J_cᵀ λ) and J_c δq̈ = −δ(J_c q̈ + J̇_c q̇), with q̈ and λ constant in the
+    variations on the right. The derivatives are those of the model, and of the model without its loops.
+    """
+    model: Model = derivatives._model
+    one, opened = Numbers(model), type(derivatives)(Model(replace(model.topology, loops={})))
+    (q, qd, tau), _ = model.arrays({"q": q, "qd": qd, "tau": tau})
+    qdd = one.forward_dynamics(q, qd, tau)
+    by_q, by_qd, M = opened.inverse_dynamics(q, qd, qdd)
+    J, J_dot = one.constraint_jacobian(q), one.constraint_jacobian_dot(q, qd)
+    dJ = derivatives.constraint_jacobian(q)
+    dJ_dot_q, dJ_dot_qd = derivatives.constraint_jacobian_dot(q, qd)
+    added = qdd + np.linalg.solve(M, (one.bias_force(q, qd) - tau)[..., None])[..., 0]
+    multipliers = one._closing(q, (J @ added[..., None])[..., 0])[1]
+    by_q = by_q - np.einsum("...lik,...l->...ik", dJ, multipliers)
+    opening_q = np.einsum("...lik,...i->...lk", dJ, qdd) + np.einsum("...lik,...i->...lk", dJ_dot_q, qd)
+    opening_qd = J_dot + np.einsum("...lik,...i->...lk", dJ_dot_qd, qd)
+    unit = np.broadcast_to(np.eye(model.nv), M.shape)
+    found = []
+    for forces, accelerations in ((-by_q, -opening_q), (-by_qd, -opening_qd), (unit, np.zeros_like(J))):
+        x = np.linalg.solve(M, forces)
+        missing = np.moveaxis(accelerations - J @ x, -1, 0)
+        every_q = np.broadcast_to(q, (len(missing), *q.shape))
+        found.append(x + np.moveaxis(one._closing(every_q, missing)[0], 0, -1))
+    return found
+
+
+def deviations(
+    model: Model, q: Array, qd: Array, independent: Sequence[str] | None
+) -> tuple[list[int], Array, Array] | None:
+    """Indices of independent freedoms y of closed loops in one state, q̈ = Ż ẏ while ÿ = 0, and the deviation.
+
+    δ[q; q̇] = [[Z, 0], [H, Z]] δ[y; ẏ], (2 nv, 2 r). Loops remain closed in neighbouring states if
+    J_c δq̇ + J̇_c(q, δq) q̇ = 0, so H_d = −J_d⁺ J̇_c(q, Z e_j) q̇ in column j. None without loops unless
+    freedoms are chosen.
+    """
+    if independent is None and not model.topology.loops:
+        return None
+    closed = ClosedNumbers(model)
+    found = closed.reduced(q, qd, independent)
+    Z, freedoms = found.Z, [model.coordinates.index(name) for name in found.independent]
+    H = np.stack([closed.reduced(q, z, found.independent).Z_dot @ qd[freedoms] for z in Z.T], axis=-1)
+    return freedoms, found.Z_dot @ qd[freedoms], np.block([[Z, np.zeros_like(Z)], [H, Z]])
 
 
 def exerted_wrench(tree: Robot, link: str, by: str, q: Array, qd: Array, qdd: Array, tau: Array) -> Array:

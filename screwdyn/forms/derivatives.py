@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, check_out, hand_over, written
-from screwdyn.forms.closed_loops import ClosedNumbers
+from screwdyn.forms.closed_loops import accelerations_by, deviations
 from screwdyn.forms.numbers import Numbers, require_resisted, too_large
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.topology import check_open, check_untouched
@@ -118,8 +118,8 @@ class Derivatives:
         SingularAttachmentError
             If a joint feels no inertia along its screw, so that M is singular; the message names the joint.
         """
-        if self._model.constraints:
-            found: Sequence[Array] = self._with_loops(q, qd, tau)
+        if self._model.topology.loops:
+            found: Sequence[Array] = accelerations_by(self, q, qd, tau)
         else:
             require_resisted(CATALOGUE["forward_dynamics"], self._model)
             if self._in_one_piece:
@@ -261,34 +261,6 @@ class Derivatives:
         if overflow is not None:
             raise overflow
         return (hand_over(found, out) if sound else found), sound
-
-    def _with_loops(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> list[Array]:
-        """∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ in states in which the loops are closed (docs/mathematics.md §12).
-
-        M δq̈ − J_cᵀ δλ = δτ − δ(M q̈ + C q̇ + g − J_cᵀ λ) and J_c δq̈ = −δ(J_c q̈ + J̇_c q̇), with q̈ and λ constant in the
-        variations on the right. The derivatives are those of the model, and of the model without its loops.
-        """
-        model, one = self._model, Numbers(self._model)
-        opened = Derivatives(Model(replace(model.topology, loops={})))
-        (q, qd, tau), _ = model.arrays({"q": q, "qd": qd, "tau": tau})
-        qdd = one.forward_dynamics(q, qd, tau)
-        by_q, by_qd, M = opened.inverse_dynamics(q, qd, qdd)
-        J, J_dot = one.constraint_jacobian(q), one.constraint_jacobian_dot(q, qd)
-        dJ = self.constraint_jacobian(q)
-        dJ_dot_q, dJ_dot_qd = self.constraint_jacobian_dot(q, qd)
-        added = qdd + np.linalg.solve(M, (one.bias_force(q, qd) - tau)[..., None])[..., 0]
-        multipliers = one._closing(q, (J @ added[..., None])[..., 0])[1]
-        by_q = by_q - np.einsum("...lik,...l->...ik", dJ, multipliers)
-        opening_q = np.einsum("...lik,...i->...lk", dJ, qdd) + np.einsum("...lik,...i->...lk", dJ_dot_q, qd)
-        opening_qd = J_dot + np.einsum("...lik,...i->...lk", dJ_dot_qd, qd)
-        unit = np.broadcast_to(np.eye(model.nv), M.shape)
-        found = []
-        for forces, accelerations in ((-by_q, -opening_q), (-by_qd, -opening_qd), (unit, np.zeros_like(J))):
-            x = np.linalg.solve(M, forces)
-            missing = np.moveaxis(accelerations - J @ x, -1, 0)
-            every_q = np.broadcast_to(q, (len(missing), *q.shape))
-            found.append(x + np.moveaxis(one._closing(every_q, missing)[0], 0, -1))
-        return found
 
     @cached_property
     def _in_one_piece(self) -> bool:
@@ -446,7 +418,7 @@ def linearize(
     (q, qd, given), batch = model.arrays({"q": q, "qd": qd, "tau": given})
     own = forces.smoothed_force(q, qd)
     active = ~np.array(model.passive, dtype=bool)
-    kept = _independent(model, q, qd, independent) if model.constraints or independent is not None else None
+    kept = deviations(model, q, qd, independent)
     if tau is None and kept is not None:
         given = Closure(numbers).inverse_dynamics(q, qd, kept[1], own)
     elif tau is None:
@@ -465,18 +437,3 @@ def linearize(
         rows = [*freedoms, *(nv + k for k in freedoms)]
         A, B, rate, names = A[rows] @ deviation, B[rows], rate[rows], tuple(names[k] for k in freedoms)
     return Linearization(A, B, rate, np.ascontiguousarray(given), names, inputs)
-
-
-def _independent(
-    model: Model, q: Array, qd: Array, independent: Sequence[str] | None
-) -> tuple[list[int], Array, Array]:
-    """Indices of independent freedoms y of closed loops in one state, q̈ = Ż ẏ while ÿ = 0, and the deviation.
-
-    δ[q; q̇] = [[Z, 0], [H, Z]] δ[y; ẏ], (2 nv, 2 r). Loops remain closed in neighbouring states if
-    J_c δq̇ + J̇_c(q, δq) q̇ = 0, so H_d = −J_d⁺ J̇_c(q, Z e_j) q̇ in column j.
-    """
-    closed = ClosedNumbers(model)
-    found = closed.reduced(q, qd, independent)
-    Z, freedoms = found.Z, [model.coordinates.index(name) for name in found.independent]
-    H = np.stack([closed.reduced(q, z, found.independent).Z_dot @ qd[freedoms] for z in Z.T], axis=-1)
-    return freedoms, found.Z_dot @ qd[freedoms], np.block([[Z, np.zeros_like(Z)], [H, Z]])

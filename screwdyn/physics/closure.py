@@ -123,19 +123,22 @@ class Closure:
     """
 
     def __init__(self, of: Quantities) -> None:
-        self.of, self.model = of, (model := of.model)
-        self.loops = tuple(model.topology.loops.values())
-        at = {name: k for k, name in enumerate(model.placements)}
-        self._links = np.array([at[loop.link] for loop in self.loops], dtype=np.intp)
-        self._others = np.array([at[loop.to] for loop in self.loops], dtype=np.intp)
-        self._screws = [_numbers(loop.joint.screws, loop) for loop in self.loops]
-        self._spans = np.array([_span(loop.joint) for loop in self.loops]).reshape(-1, 6, 6)
-        self.wrenches = [_numbers(loop.wrenches, loop) for loop in self.loops]
+        self.of, self.model = of, of.model
+        self.loops = tuple(self.model.topology.loops.values())
 
     @functools.cached_property
-    def _inward(self) -> Array:
-        """home⁻¹ of every loop, (loops, 4, 4)."""
-        return np.array([inverse(_numbers(loop.home, loop)) for loop in self.loops]).reshape(-1, 4, 4)
+    def wrenches(self) -> list[Array]:
+        """N of every loop, (6, m_l)."""
+        return [_numbers(loop.wrenches, loop) for loop in self.loops]
+
+    @functools.cached_property
+    def _poses(self) -> tuple[Indices, Indices, Array, list[Array], Array]:
+        """Of every loop: the places of its two links among all, home⁻¹, the screws of its joint, and their span."""
+        at = {name: k for k, name in enumerate(self.model.placements)}
+        links, others = np.array([(at[x.link], at[x.to]) for x in self.loops], dtype=np.intp).T
+        inward = np.array([inverse(_numbers(loop.home, loop)) for loop in self.loops])
+        screws = [_numbers(loop.joint.screws, loop) for loop in self.loops]
+        return links, others, inward, screws, np.array([_span(loop.joint) for loop in self.loops])
 
     def own(self) -> Iterator[tuple[Loop, Array, slice]]:
         """Each loop with its N and its rows of J_c."""
@@ -146,14 +149,14 @@ class Closure:
 
     def remainders(self, q: Array, most: int = NEAREST) -> Array:
         """log(g⁻¹ home⁻¹ T) of every loop, (…, loops, 6), with the g that is found in so many steps."""
-        poses = self.of.link_poses(q)
-        T = self._inward @ inverse(poses[..., self._others, :, :]) @ poses[..., self._links, :, :]
-        for k, S in enumerate(self._screws):
+        poses, (links, others, inward, screws, spans) = self.of.link_poses(q), self._poses
+        T = inward @ inverse(poses[..., others, :, :]) @ poses[..., links, :, :]
+        for k, S in enumerate(screws):
             turns = whole_turns(S, T[..., k, :, :])
             if turns.any():  # they shift a helical joint along its axis
                 w, v = S[:3, 0], S[3:, 0]
                 T[..., k, :3, 3] -= turns[..., None] * (w @ v / (w @ w)) * w
-        return nearest_element(self._spans, T, most)[1]
+        return nearest_element(spans, T, most)[1]
 
     def gap(self, q: Array, most: int = NEAREST) -> Array:
         """φ = Nᵀ log(g⁻¹ home⁻¹ T) of all loops, (…, m); m and rad."""
@@ -189,6 +192,8 @@ class Closure:
 
         One Newton step removes the gap of an integrator. LoopError if one remains, as constraints are dependent.
         """
+        if not self.loops:
+            return q
         for _ in range(_STEPS):
             phi = self.gap(q, 1)
             q = self.model.configurations.integrate(q, -self.of._closing(q, phi)[0])
@@ -201,6 +206,8 @@ class Closure:
 
     def project(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """The state nearest to one whose loops are nearly closed; see :meth:`closed`."""
+        if not self.loops:
+            return q, qd
         q = self.closed(q)
         return q, qd - self.of._closing(q, self.opening(q, qd))[0]
 

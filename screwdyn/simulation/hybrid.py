@@ -259,12 +259,10 @@ class HybridSimulation:
         """The motions, the energies and the events from a state on; errors as of :func:`simulate`."""
         from tqdm import tqdm
 
-        q, qd = state.q, state.qd
-        if self.tree.topology.loops:
-            # Without a gap or a rate of loops that counts as rounding; LoopError if the state opens a loop.
-            closure = Closure(self.tree)
-            closure.check_moving(q, qd)
-            q, qd = closure.project(q, qd)
+        # Without a gap or a rate of loops that counts as rounding; LoopError if the state opens a loop.
+        closure = Closure(self.tree)
+        closure.check_moving(state.q, state.qd)
+        q, qd = closure.project(state.q, state.qd)
         t, y, fired = self.start, np.concatenate([q, qd, np.zeros(ENERGIES)]), None
         looks = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
         hidden = not progress or sys.stderr is None  # as under pythonw

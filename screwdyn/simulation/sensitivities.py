@@ -208,9 +208,7 @@ class Sensitivities:
         for k in np.unique(owners):
             y[owners == k] = motion.pieces[max(k, 0)](times[owners == k])[: y.shape[1]].T
         q, qd = model.configurations.normalized(y[:, : model.nq]), y[:, model.nq :]
-        if motion.tree.loops:
-            q, qd = Closure(motion.tree).project(q, qd)
-        return q, qd
+        return Closure(motion.tree).project(q, qd)
 
     # Changes
 
@@ -349,9 +347,7 @@ def _moved(tree: Robot, q: Array, qd: Array, direction: Array) -> State:
     """The state at some step along the freedoms and rates, on closed loops."""
     n = len(qd)
     q, qd = tree.model.configurations.integrate(q, direction[:n]), qd + direction[n:]
-    if tree.loops:
-        q, qd = Closure(tree).project(q, qd)
-    return State(tree, q, qd)
+    return State(tree, *Closure(tree).project(q, qd))
 
 
 def _homes(topology: Topology) -> dict[Key, Array]:

@@ -26,7 +26,7 @@ from screwdyn.mechanism.joint import Joint, pose_at
 from screwdyn.mechanism.link import FIXED
 from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, Mechanism, Switch, require_joint
-from screwdyn.mechanism.topology import Topology, without_bridges
+from screwdyn.mechanism.topology import Topology, check_exchange, without_bridges
 from screwdyn.physics.model import Robot
 from screwdyn.physics.plausible import check_reach
 from screwdyn.physics.quantities import LARGEST
@@ -156,7 +156,7 @@ class Grasp(Scheduled[GraspEvent]):
                 f"handle or name; got {body!r}"
             )
         joint = FIXED if self.joint is None else require_joint(self.joint)
-        move.require_independent(tree, joint)
+        check_exchange(tree.topology, joint)
         hanging = isinstance(start, str)
         if hanging and (start != "hanging" or pose is not None):
             raise ShapeError(
@@ -228,7 +228,7 @@ class Grasp(Scheduled[GraspEvent]):
                 "a rollout grasps an Inertia, a Link or a KinematicTree with at= on the hand and start= of the joint; "
                 "a FreeBody, a link of the tree, pose= and start='hanging' depend on the run: use simulate for each"
             )
-        move.require_independent(tree, FIXED if self.joint is None else require_joint(self.joint))
+        check_exchange(tree.topology, FIXED if self.joint is None else require_joint(self.joint))
         links, positions, freedoms = tree.links, tree.positions, tree.coordinates
         root = tree.attach(
             self.body, self.to, self.joint, self.at, self.name, prefix=self.prefix, shape=self.shape

@@ -102,8 +102,7 @@ def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None
     at = tree.topology.attachments[link]
     joint, energy = at.unlocked.joint, 0.0
     if joint.armature and not apart:
-        rows, model = [tree.model.index[name] for name in at.joint.row_names(at.name)], tree.model
-        rates = (model.ratios * qd[model.columns])[rows]
+        rates = tree.model.of_rows(qd)[[tree.model.index[name] for name in at.joint.row_names(at.name)]]
         energy = float(at.joint.armature * rates @ rates)
     if joint.rotor is None:
         return 0.5 * energy

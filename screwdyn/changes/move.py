@@ -10,12 +10,12 @@ import numpy as np
 
 from screwdyn.changes import law
 from screwdyn.changes.change import ImpactEvent, LinkName, Pose, Scheduled
-from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
+from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint, checked_positions, pose_at
 from screwdyn.mechanism.link import FIXED, Attachment, reversed_motion
-from screwdyn.mechanism.structure import Handle, Mechanism, require_joint
-from screwdyn.mechanism.topology import Topology, check_no_rotor
+from screwdyn.mechanism.structure import Handle, require_joint
+from screwdyn.mechanism.topology import Topology, check_exchange
 from screwdyn.physics.charts import positions_near, screws_at
 from screwdyn.physics.model import Robot
 from screwdyn.physics.plausible import check_reach
@@ -24,7 +24,6 @@ from screwdyn.screws import screw
 
 Start = Annotated[ArrayLike | Mapping[str, float], "start"]
 
-_NO_EXCHANGE = "which cannot be exchanged in motion; change the tree without a state"
 # Distance in rad and m, between a pose and what a joint can reach, that counts as rounding of the numbers given.
 _REACHED = 1e-6
 
@@ -56,7 +55,7 @@ class HandOver(Scheduled[ImpactEvent]):
             if self.at is None and start is None:
                 start = locked.q if locked else [state[name] for name in joint.position_names(former.name)]
         require_joint(joint)
-        require_independent(tree, joint, former)
+        check_exchange(tree.topology, joint, former)
         T, slip = _relative(tree, state, link, self.to)
         topology = tree.topology.move(link, self.to, joint, np.eye(4))
         home, q = seated(topology.attachments[link], T, self.at, start)
@@ -176,7 +175,7 @@ class ReplaceJoint(Scheduled[ImpactEvent]):
         require_joint(self.joint)
         link = tree.resolve(self.link)
         at = tree.topology.attachments[link]
-        require_independent(tree, self.joint, at)
+        check_exchange(tree.topology, self.joint, at)
         own = [state.coordinates.index(name) for name in at.coordinates]
         slip = tree.jacobian(link, state.q, "body")[:, own] @ state.qd[own]
         q = np.array([state[name] for name in at.joint.position_names(at.name)])
@@ -226,27 +225,6 @@ def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State | 
         tree.topology = tree.topology.replace_joint(tree.resolve(link), joint)
         return None
     return ReplaceJoint(link, joint).happen(tree, state)
-
-
-def require_independent(tree: Mechanism, joint: Joint, former: Attachment | None = None) -> None:
-    """Raise JointError if a new joint in motion follows another one, or the former one does or is followed.
-
-    Positions would not be continuous, or not be free to be chosen. The rotor of the former joint may follow it, because
-    it is removed with it. TopologyError if the former joint is that of a rotor.
-    """
-    if former is not None:
-        check_no_rotor(tree.topology, former.link.name)
-        require_unfollowed(tree, former)
-    if joint.mimic is not None or (former is not None and former.joint.mimic is not None):
-        raise JointError(f"a joint that follows another one, {_NO_EXCHANGE}")
-
-
-def require_unfollowed(tree: Mechanism, former: Attachment) -> None:
-    """Raise JointError if another joint than that of its own rotor follows a joint that is to be exchanged."""
-    own = {at.name for at in former.rotor}
-    others = (at for at in tree.topology.attachments.values() if at.name not in own)
-    if any(at.joint.mimic is not None and at.joint.mimic.joint == former.name for at in others):
-        raise JointError(f"joint {former.name!r} is followed by another one, {_NO_EXCHANGE}")
 
 
 def seated(new: Attachment, T: Array, at: ArrayLike | None, start: Start | None) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from screwdyn.changes.grasp import FreeBody, freed
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.mechanism.link import Loop
 from screwdyn.mechanism.structure import Handle, Mechanism, Switch
-from screwdyn.mechanism.topology import bridging
+from screwdyn.mechanism.topology import bridging, check_exchange, check_unfollowed
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
@@ -64,7 +64,7 @@ class Release(Scheduled[ReleaseEvent]):
         apart = tree.topology.separable(root) if self.into_world or bridges else tree.topology
         released = partial(freed, tree.copy(), State.of(tree, state.q, state.qd), root, apart)
         if self.into_world:
-            move.require_unfollowed(tree, at)
+            check_unfollowed(tree.topology, at)
             world = released().world()
             try:
                 world.impulse_response(world.model.configurations.neutral, np.zeros(world.nv))
@@ -73,7 +73,7 @@ class Release(Scheduled[ReleaseEvent]):
             flying = tree.topology.move(root, tree.base, law.flight(), np.eye(4))
             after = move.rehung(tree, state, root, root, flying)
         elif bridges:
-            move.require_independent(tree, bridges[0].joint, at)
+            check_exchange(tree.topology, bridges[0].joint, at)
             Closure(tree).check_moving(state.q, state.qd)
             loop = _carrying(tree, root, bridges[0])
             after = move.rehung(tree, state, root, loop.link, tree.topology.grafted(root, loop))

@@ -191,7 +191,7 @@ def _to_lock(tree: Robot, link: str, to: str) -> Attachment | None:
         by = f"loop {loops[0]!r} holds them" if loops else "no joint between them moves"
         raise TopologyError(f"{link!r} and {to!r} are one body already: {by}")
     joint = tree.topology.carrying(moving[0])
-    return joint if len(moving) == 1 and not locked and joint.joint.mimic is None else None
+    return joint if len(moving) == 1 and not locked and joint.joint.nv else None
 
 
 def _undone(tree: Robot, link: str, to: str) -> Open | Unlock:

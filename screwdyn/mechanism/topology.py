@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from screwdyn.core import ContactError, LoopError, ShapeError, TopologyError, UnknownNameError, expressions
+from screwdyn.core import ContactError, JointError, LoopError, ShapeError, TopologyError, UnknownNameError, expressions
 from screwdyn.core.types import NAME, Array, ArrayLike, Entries, cached_property, growing, is_name
 from screwdyn.mechanism.contact import Contact
 from screwdyn.mechanism.inertia import Inertia
@@ -20,6 +20,8 @@ from screwdyn.screws import screw
 
 if TYPE_CHECKING:
     import networkx as nx
+
+_NO_EXCHANGE = "which cannot be exchanged in motion; change the tree without a state"
 
 
 def leaders(joints: Mapping[str, Joint]) -> dict[str, tuple[str, Any, Any]]:
@@ -532,6 +534,27 @@ def check_no_rotor(topology: Topology, link: str) -> None:
                 f"{link!r} is the rotor of joint {joint!r}, with which it is attached and detached; give link "
                 f"{at.link.name!r} a joint with another rotor or none by replace_joint"
             )
+
+
+def check_exchange(topology: Topology, joint: Joint, former: Attachment | None = None) -> None:
+    """Raise JointError if a new joint in motion follows another one, or the former one does or is followed.
+
+    Positions would not be continuous, or not be free to be chosen. TopologyError if the former joint is that of a
+    rotor.
+    """
+    if former is not None:
+        check_no_rotor(topology, former.link.name)
+        check_unfollowed(topology, former)
+    if joint.mimic is not None or (former is not None and former.joint.mimic is not None):
+        raise JointError(f"a joint that follows another one, {_NO_EXCHANGE}")
+
+
+def check_unfollowed(topology: Topology, former: Attachment) -> None:
+    """Raise JointError if a joint follows one that is to be exchanged, but that of its rotor, which goes with it."""
+    own = {at.name for at in former.rotor}
+    others = (at for at in topology.attachments.values() if at.name not in own) if topology.followers else ()
+    if any(at.joint.mimic is not None and at.joint.mimic.joint == former.name for at in others):
+        raise JointError(f"joint {former.name!r} is followed by another one, {_NO_EXCHANGE}")
 
 
 def check_rotors(topology: Topology) -> None:

@@ -248,6 +248,10 @@ class Model:
         charts = self.charts
         return expressions.floats(charts.couplings[:, RATIO]) if charts and charts.coupled else np.ones(self.nv)
 
+    def of_rows(self, qd: Array) -> Array:
+        """W q̇, (n,): the rates of the rows."""
+        return np.asarray(self.ratios * qd[self.columns])
+
     def wound(self, q: Array) -> Array:
         """A copy of q, (…, nq), with the angles that no joint follows within ±π; poses are the same to rounding."""
         turns = np.flatnonzero((self.table[:-1, TURN] != 0) & (self.table[:-1, SLIDE] == 0))

@@ -18,6 +18,7 @@ import numpy as np
 import screwdyn as sd
 from screwdyn.core.types import Array
 from screwdyn.io.document import some, unused
+from screwdyn.io.urdf import Xacro
 
 # Critically damped at 10 rad/s.
 STIFFNESS, DAMPING = 100.0, 20.0
@@ -267,7 +268,7 @@ def demo(
     film: Path | None = None,
     *,
     progress: bool,
-    xacro: bool | None = None,
+    xacro: Xacro = None,
 ) -> None:
     """Run the demonstration with a UR5 or the robot of a URDF, print a report, and draw a figure and perhaps a film."""
     from screwdyn.views import figures

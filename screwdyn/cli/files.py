@@ -8,6 +8,7 @@ from pathlib import Path
 from screwdyn import robots
 from screwdyn.core.errors import ScrewdynError, file_errors
 from screwdyn.io.document import Entry
+from screwdyn.io.urdf import Xacro
 from screwdyn.tree import KinematicTree
 
 _URDF = (".urdf", ".xacro")
@@ -29,7 +30,7 @@ def require_readable(path: Path) -> None:
         path.open("rb").close()
 
 
-def read_robot(path: Path, floating_base: bool = False, xacro: bool | None = None) -> KinematicTree:
+def read_robot(path: Path, floating_base: bool = False, xacro: Xacro = None) -> KinematicTree:
     """A robot of JSON, MJCF or URDF, by the suffix; `xacro` as for :meth:`KinematicTree.from_urdf`."""
     require_readable(path)
     suffix = path.suffix.lower()
@@ -42,7 +43,7 @@ def read_robot(path: Path, floating_base: bool = False, xacro: bool | None = Non
     return _READERS[suffix](path)
 
 
-def named_robot(given: Entry, folder: Path, xacro: bool, floating: bool = False) -> KinematicTree | None:
+def named_robot(given: Entry, folder: Path, xacro: Xacro, floating: bool = False) -> KinematicTree | None:
     """A robot of ``screwdyn.robots`` or of a file, seen from a folder, without symbols; `xacro` as above."""
     name = given.text(f"the name of a file, or one of {', '.join(robots.__all__)}")
     robot: KinematicTree | None = None

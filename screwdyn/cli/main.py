@@ -29,6 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always", ScrewdynWarning)
         warnings.showwarning = lambda message, *_, **__: print(f"screwdyn: warning: {message}", file=sys.stderr)
         try:
+            if arguments.xacro_arg:
+                arguments.xacro = dict(map(_xacro_argument, arguments.xacro_arg))
             code: int = arguments.run(arguments) or 0
             sys.stdout.flush()
         except OSError as error:
@@ -121,6 +123,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     for each in commands.choices.values():
         each.add_argument("--xacro", action="store_true", default=None, help=words)
+        more = "expand xacro with a value of one of its arguments, such as ur_type:=ur5e; may be repeated"
+        each.add_argument("--xacro-arg", action="append", default=[], metavar="NAME:=VALUE", help=more)
     return parser
 
 
@@ -139,7 +143,7 @@ def _simulate(given: argparse.Namespace) -> None:
     """Simulate a scenario: a robot, a schedule of grasps and releases, a controller (docs/files.md)."""
     from screwdyn.cli.scenario import run_scenario
 
-    progress, options = sys.stderr.isatty(), {"overwrite": given.overwrite, "xacro": bool(given.xacro)}
+    progress, options = sys.stderr.isatty(), {"overwrite": given.overwrite, "xacro": given.xacro or False}
     print(run_scenario(given.file, given.output, progress, **options))
 
 
@@ -212,6 +216,13 @@ def _position(text: str) -> tuple[str, float]:
     if not name:
         raise ScrewdynError(f"--q must be POSITION=VALUE with a number, such as elbow=0.5; got {text!r}")
     return name, number
+
+
+def _xacro_argument(text: str) -> tuple[str, str]:
+    name, given, value = text.partition(":=")
+    if not name or not given:
+        raise ScrewdynError(f"--xacro-arg must be NAME:=VALUE, such as ur_type:=ur5e; got {text!r}")
+    return name, value
 
 
 def _info(given: argparse.Namespace) -> None:

@@ -19,6 +19,7 @@ from screwdyn.cli.files import named_robot, note_output, output_paths, require_r
 from screwdyn.core.types import Array, aligned
 from screwdyn.io.document import Entry, PlacedProblem, listed, shown
 from screwdyn.io.json_text import read_part
+from screwdyn.io.urdf import Xacro
 from screwdyn.mechanism import joint as makers
 from screwdyn.simulation.equations import Stop, Stops, Torque, joints_of
 from screwdyn.simulation.integrators import METHODS
@@ -59,7 +60,7 @@ def _held(
     return {name: x for name, x, idle in zip(tree.coordinates, tau, tree.model.passive, strict=True) if not idle}
 
 
-def read_scenario(path: Path, xacro: bool = False) -> _Scenario:
+def read_scenario(path: Path, xacro: Xacro = False) -> _Scenario:
     """Read a scenario and files that it names, in its own folder; ScenarioError lists every problem with its keys."""
     require_readable(path)
     problems: list[PlacedProblem] = []
@@ -111,7 +112,7 @@ class _Scenario:
     options: dict[str, Any]  # of :func:`screwdyn.simulate`, those that are given
     outputs: Mapping[str, str]  # names of files by their kinds
 
-    def __init__(self, root: Entry, folder: Path, xacro: bool) -> None:
+    def __init__(self, root: Entry, folder: Path, xacro: Xacro) -> None:
         self.named_robot = partial(named_robot, folder=folder, xacro=xacro)
         self.of_records = readers(sd.KinematicTree)
         self.failed: list[str] = []  # names, or their beginnings, of events that could not be tried
@@ -436,7 +437,9 @@ _READ: dict[str, Callable[[Entry], Any]] = {
 }
 
 
-def run_scenario(path: Path, folder: Path, progress: bool = False, overwrite: bool = False, xacro: bool = False) -> str:
+def run_scenario(
+    path: Path, folder: Path, progress: bool = False, overwrite: bool = False, xacro: Xacro = False
+) -> str:
     """Simulate a scenario, write its output files to a folder, and return a summary."""
     scenario = read_scenario(path, xacro)
     outputs = output_paths(scenario.outputs, folder, overwrite)

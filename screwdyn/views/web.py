@@ -10,7 +10,7 @@ import html
 import sys
 import threading
 import webbrowser
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from http import HTTPStatus
@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError
+from screwdyn.core import Array, ArrayLike, ScrewdynError
 from screwdyn.physics.model import Robot
+from screwdyn.physics.state import State
 from screwdyn.views.scene import Arrow, Color, Part, Scene, SceneNode, View, creased, still
 
 try:
@@ -234,22 +235,19 @@ class Viewer(AbstractContextManager["Viewer"]):
         self._sliders = self._add_sliders(host.gui, scene.size)
         atexit.register(self.close)
 
-    def update(self, q: ArrayLike) -> None:
-        """Draw the robot at other positions q (nq,), rad and m.
+    def update(self, q: ArrayLike | Mapping[str, ArrayLike] | None = None) -> None:
+        """Draw the robot at other positions q, rad and m: (nq,), or by name, as for :meth:`KinematicTree.show`.
 
         Raises
         ------
-        ShapeError
-            If the shape is wrong or a number is not finite; the drawing is then unchanged.
+        ShapeError, UnknownNameError
+            As for :class:`State`; the drawing is then unchanged.
         ScrewdynError
             If the viewer is closed.
         """
         if self._closed.is_set():
             raise ScrewdynError("this viewer is closed; open another one with tree.show(q)")
-        (flat,), batch = self._tree.model.flat(q=q)
-        if batch:
-            raise ShapeError(f"a viewer draws one configuration; got a batch of shape {batch}")
-        self._move(np.array(flat).reshape(self._tree.nq))
+        self._move(State(self._tree, q).q)
         for k, slider in self._sliders:
             slider.value = float(self.q[k])
 

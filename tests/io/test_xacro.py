@@ -84,6 +84,21 @@ def test_arguments_of_xacro(workspace):
         assert KinematicTree.from_urdf(workspace, xacro=given).link("arm").inertia.mass == mass
 
 
+def test_arguments_of_xacro_on_the_command_line(workspace, capsys):
+    """Also for the robot of a scenario."""
+    workspace.write_text(workspace.read_text().replace('default="2"', 'default="unknown"'))
+    scenario = workspace.parent / "run.toml"
+    scenario.write_text(f'robot = "{workspace.name}"\nduration = 0.1')
+    for command in (["info", str(workspace)], ["simulate", str(scenario)]):
+        assert main(command) == 2
+        assert main([*command, "--xacro-arg", "mass:=5"]) == 0
+    assert main(["info", str(workspace), "--xacro-arg", "mass:=5"]) == 0
+    assert "mass: 5 kg" in capsys.readouterr().out
+    for text in ("mass=5", ":=5"):
+        assert main(["info", str(workspace), "--xacro-arg", text]) == 2
+        assert "--xacro-arg must be NAME:=VALUE" in capsys.readouterr().err
+
+
 def test_a_package_that_is_not_found_is_named(workspace, tmp_path):
     from xacro import substitution_args
 

@@ -106,7 +106,11 @@ def test_update_moves_the_robot_and_its_sliders_and_sliders_move_the_robot() -> 
         for wrong in ([1.0], [1.0, np.nan], np.zeros((3, 2))):
             with pytest.raises(sd.ShapeError):
                 viewer.update(wrong)
+        with pytest.raises(sd.UnknownNameError, match="'knee'"):
+            viewer.update({"knee": 0.1})
         np.testing.assert_array_equal(viewer.q, [1.0, -0.7])
+        viewer.update({"elbow": 0.3})
+        np.testing.assert_array_equal(viewer.q, [0.0, 0.3])
     with pytest.raises(sd.ScrewdynError, match="this viewer is closed"):
         viewer.update([0, 0])
 

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs/lab")]
 import laboratory  # noqa: E402
 
 import screwdyn  # noqa: E402
+from screwdyn.mechanism.structure import Mechanism  # noqa: E402
 
 project = "screwdyn"
 author = "screwdyn developers"
@@ -116,6 +118,18 @@ def link_outside(app: Sphinx, page: str, source: list[str]) -> None:
         return f"](https://github.com/screwdyn/screwdyn/blob/main/{target.relative_to(ROOT)})"
 
     source[0] = re.sub(r"\]\((\.\./[^)#\s]+)\)", absolute, source[0])
+
+
+def annotate_properties(of: type) -> None:
+    """Give the properties of a class that are read by functions of C, which have no annotations, those of the class."""
+    for name, kind in inspect.get_annotations(of).items():
+        if isinstance(found := vars(of).get(name), property):
+
+            def get(thing: Any, read: Callable[[Any], Any] = found.fget) -> Any:
+                return read(thing)
+
+            get.__annotations__ = {"return": kind}
+            setattr(of, name, property(get, doc=found.__doc__))
 
 
 class Written(str):
@@ -253,6 +267,8 @@ def write_laboratory(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Connect what this file adds to a build."""
+    annotate_properties(Mechanism)
+    annotate_properties(screwdyn.State)
     app.connect("autodoc-process-signature", signature_as_written)
     app.connect("autodoc-process-docstring", link_pages)
     app.connect("doctree-read", label_sections)

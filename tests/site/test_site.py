@@ -114,3 +114,5 @@ def test_signatures_are_those_of_the_source():
     assert "contributions(q:ArrayLike,qd:ArrayLike)→list[Contribution]" in unescape(text)
     assert "mass_matrix(q)" in unescape(text)  # a method in C has no annotations
     assert "_SupportsArray" not in text and "Union[" not in text
+    properties = re.sub(r"<[^>]+>|\s", "", (SITE / "reference/tree.html").read_text(encoding="utf-8"))
+    assert "KinematicTree.nv:int" in properties  # read by a function in C too

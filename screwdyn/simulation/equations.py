@@ -1,12 +1,13 @@
 """What acts on one tree, and its equation of motion as equations of first order (docs/mathematics.md §8)."""
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
 from numbers import Real
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -86,14 +87,15 @@ class Controller:
     def sample(self, t: float, q: Array, qd: Array) -> None:
         """Call the function now if its output is held and the next call is due."""
         if self.period is not None and t >= self.next_call:
-            self.output = self._called(t, q, qd).copy()
+            self.output = self.called(t, q, qd).copy()
             self.next_call = self.start + self.calls * self.period
 
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
         """Torques, (nv,), N m or N."""
-        return self._called(t, q, qd) if self.period is None else self.output
+        return self.called(t, q, qd) if self.period is None else self.output
 
-    def _called(self, t: float, q: Array, qd: Array) -> Array:
+    def called(self, t: float, q: Array, qd: Array) -> Array:
+        """What the function gives now."""
         self.calls += 1
         tau = self._checked(t, self.torque(t, State.of(self.tree, q, qd, own=False)))
         return np.clip(tau, -self.largest, self.largest) if self.saturate else tau
@@ -161,6 +163,8 @@ class Disturbance:
             shapes = {link: np.shape(F) for link, F in value.items()}
             raise ShapeError(f"wrenches must be six numbers [n; f] for each link; got shapes {shapes} at t = {t:g} s")
         return push
+
+    called = __call__
 
 
 # What acts on the tree: stops and dry friction
@@ -240,12 +244,20 @@ class SpringStops:
     def force(self, q: Array, qd: Array) -> tuple[Array, float]:
         """Force on the freedoms, (nv,), N m or N, and the power that is dissipated, W."""
         limits = self.limits
-        rate = limits.approach(qd)
         spring = self.stiffness * limits.excess(q)
-        push = np.maximum(spring + self.damping * rate, 0) * self.pressed
+        push = np.maximum(self.push(q, qd), 0) * self.pressed
         force = np.zeros(self.count)
         np.add.at(force, limits.rows, -limits.sign * push)
-        return force, float((push - spring * self.pressed) @ rate)
+        return force, float((push - spring * self.pressed) @ limits.approach(qd))
+
+    def push(self, q: Array, qd: Array) -> Array:
+        """The forces of the springs and dampers, (…, k), N m or N, of which those below 0 do not act."""
+        return np.asarray(self.stiffness * self.limits.excess(q) + self.damping * self.limits.approach(qd))
+
+    def slopes(self, q: Array, qd: Array) -> tuple[Array, Array]:
+        """−∂(force on each freedom)/∂(its position) and by its rate, (…, nv) each."""
+        acts, at = self.pressed & (self.push(q, qd) > 0), np.eye(self.count)[self.limits.rows]
+        return np.asarray(acts * self.stiffness @ at), np.asarray(acts * self.damping @ at)
 
     def levels(self, q: Array) -> Array:
         """A number for each limit that rises through zero when its spring begins or ceases to press."""
@@ -385,6 +397,33 @@ def _at_bounds(M: Array, at: npt.NDArray[np.intp], a: Array, low: Array, high: A
     return np.asarray(found.active_mask, dtype=float)
 
 
+class Phase(NamedTuple):
+    """Which freedoms are held and which springs press from a time on.
+
+    ``row`` is that of [q; q̇] in which a number passed zero then, if the accelerations jumped by it.
+    """
+
+    t: float
+    row: int | None = None
+    holding: Holding | None = None
+    springs: SpringStops | None = None
+
+    @property
+    def held(self) -> npt.NDArray[np.intp]:
+        """The freedoms that are held."""
+        return np.zeros(0, dtype=np.intp) if self.holding is None else self.holding.held
+
+    def same(self, other: "Phase") -> bool:
+        """Whether the same acts."""
+        return all(
+            a is None or b is None or all(np.array_equal(getattr(a, x), getattr(b, x)) for x in names)
+            for a, b, names in (
+                (self.holding, other.holding, ("held", "direction")),
+                (self.springs, other.springs, ("pressed",)),
+            )
+        )
+
+
 class EquationsOfMotion:
     """ẏ = f(t, y) of one tree, with y = [q; q̇; energies], (nq + nv + 3,), from a start y on.
 
@@ -421,6 +460,9 @@ class EquationsOfMotion:
         self.springs = SpringStops(soft, found, q, qd) if found else None
         self.controller, self.disturbance = controller, disturbance
         self.none = np.zeros(model.nv)
+        # What :meth:`settle` has decided up to now, and the row of the change that comes before it.
+        self.phases: list[Phase] = []
+        self._row: int | None = None
         # Whether functions of the user are called for trial states.
         self.tried = disturbance is not None or (controller is not None and controller.period is None)
         for function in (controller, disturbance):
@@ -513,6 +555,18 @@ class EquationsOfMotion:
             q, qd = self.parts(y)
             self.holding.settle(q, qd, self.forces(t, q, qd)[1] - self.holding.force)
             y[self.nq + self.holding.held] = 0.0
+        if self.holding is not None or self.springs is not None:
+            springs = copy.copy(self.springs)
+            if springs is not None:
+                springs.pressed = springs.pressed.copy()
+            phase = Phase(t, self._row, copy.copy(self.holding), springs)
+            if not self.phases or not phase.same(self.phases[-1]):
+                self.phases.append(phase)
+            self._row = None
+
+    def resume(self, phase: Phase) -> None:
+        """Let those freedoms be held and those springs press that did in a phase."""
+        self.holding, self.springs = phase.holding, phase.springs
 
     def closed(self, y: Array) -> Array:
         """The nearest y, (…, nq + nv + 3), with closed loops; see :meth:`Closure.project`."""
@@ -550,8 +604,11 @@ class EquationsOfMotion:
         q, qd = y[: self.nq], y[self.nq : self.n]
         count = 0 if self.springs is None else len(self.springs.pressed)
         if self.springs is not None and k < count:
+            self._row = int(self.springs.limits.rows[k])
             self.springs.change(k, q)
         elif self.holding is not None:
+            begun = k - count - len(self.holding.held)  # the accelerations do not jump where a freedom begins to move
+            self._row = len(qd) + int(self.holding.sliding[begun]) if 0 <= begun < len(self.holding.sliding) else None
             self.holding.change(k - count, q, qd)
 
     def check_rates(self, t: float, qd: Array) -> None:

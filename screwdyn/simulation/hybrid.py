@@ -248,6 +248,8 @@ class HybridSimulation:
         self.pending = list(self.events)
         self.happened: list[Happened] = []
         self.motions: list[TreeMotion] = []
+        # Of each motion.
+        self.acting: list[EquationsOfMotion] = []
         # Of the ledger, in its order, for each motion.
         self.columns: list[tuple[Array, ...]] = []
         # Energy dissipated by events, and energy exchanged by them.
@@ -302,6 +304,7 @@ class HybridSimulation:
         self.recorder.sample(t, y)
         motion, (*own, external) = self.recorder.ended()
         self.motions.append(motion)
+        self.acting.append(self.equations)
         self.columns.append((*own, *np.broadcast_to(self.booked[:, None], (2, len(external))), external))
 
     def _events(self, t: float, y: Array, fired: Scheduled[Any] | None) -> Array:

@@ -1,48 +1,178 @@
-"""Derivatives of a run by its start, by inertias of links and by the times of its events, through changes of the tree.
+"""Derivatives of a run by its start, by inertias of links, gains, and times of events, through changes of the tree.
 
 Between changes δx = (δq along the freedoms, δν) obeys δẋ = A δx + b, with A of the linearized equation of motion and b
-for parameters. It is solved by collocation at the Gauss points of each step of the integrator (order 8). At a change
-each column is moved along the motion to the time at which the change happens for it, through the change, and back: the
-saltation matrix Ξ = DR + (F⁺ − DR F⁻) h_x / (h_x F⁻) (Burden, Sastry, Koditschek and Revzen 2016). DR is taken by
-central differences of fourth order of the change itself, so that every kind of change has it. Poses of links that a
-change makes constant, such as that of a locked joint, remain parameters of the motion. docs/simulation.md.
+for parameters and for torques that are held. It is solved by collocation at Gauss points (order 8), in intervals that
+are divided until the slopes in each are smooth. At a change each column is moved along the motion to the time at which
+the change happens for it, through the change, and back: the saltation matrix
+Ξ = DR + (F⁺ − DR F⁻) h_x / (h_x F⁻) (Burden, Sastry, Koditschek and Revzen 2016). DR is taken by differences of the
+change itself, along the freedoms and all else that moves, so that every kind of change has it; it is linear in the
+rates. Where a stop or friction sets in, R = 1. Poses of links that a change makes constant, such as that of a locked
+joint, remain parameters of the motion. docs/simulation.md.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from screwdyn.changes import law
 from screwdyn.changes.change import Happened
-from screwdyn.core.errors import InertiaError, ScrewdynError
+from screwdyn.core import expressions
+from screwdyn.core.errors import InertiaError, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.forms.derivatives import Derivatives
 from screwdyn.mechanism.inertia import INERTIAL, Inertia
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism.topology import Topology, check_untouched
 from screwdyn.physics.charts import ConfigurationSpace
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.screws import screw
-from screwdyn.simulation.equations import EquationsOfMotion
+from screwdyn.simulation.equations import EquationsOfMotion, Phase
 from screwdyn.simulation.hybrid import TreeMotion
 
-# Weights of a central difference, f' ≈ Σ w (f(k h) − f(−k h)) / h, and its h.
-_CENTRAL, _STEP = ((1, 2 / 3), (2, -1 / 12)), 1e-3
-# Twist of a home pose, rad and m, below which a change has not moved it.
-_STILL = 1e-11
-# Gauss-Legendre points on (0, 1), their weights, and the integrals of their Lagrange polynomials up to each point.
+# Step of central differences, of angles, lengths and relative to sizes of numbers.
+_STEP = 3e-5
+# Twist of a home pose, rad and m, below which a change has not moved it; and relative to the largest of a run.
+_STILL, _SMALL = 1e-11, 1e-9
+# Share of the cubic part of the slopes in an interval above which it is divided, and least part of a step of the run.
+_CUBIC, _LEAST = 1e-3, 1e-4
+# Steps of the run in a motion of which all begin an interval.
+_FEW = 10
+# Gauss-Legendre points on (0, 1), their weights, the integrals of their Lagrange polynomials up to each point, and the
+# weights that give the cubic part of a function.
 _POINTS, _WEIGHTS = (0.5 * (np.polynomial.legendre.leggauss(4)[0] + 1), 0.5 * np.polynomial.legendre.leggauss(4)[1])
 _UP_TO = np.array([_POINTS**k / k for k in range(1, 5)]).T @ np.linalg.inv(np.vander(_POINTS, increasing=True))
+_THIRD = 7 * _WEIGHTS * np.polynomial.legendre.legval(2 * _POINTS - 1, [0, 0, 0, 1])
 
 # Twists of the homes of links and of loops by parameter, (6, p), by kind and name.
 Key = tuple[str, str]
 Homes = dict[Key, Array]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A direction in which a state moves, and what it is a state of: rates, (2 nv,), homes, ten numbers of a link."""
+
+    state: Array
+    homes: Mapping[Key, Array] = field(default_factory=dict)
+    link: str = ""
+    more: Array = field(default_factory=lambda: np.zeros(10))
+
+    def tree(self, tree: Robot, s: float) -> Robot:
+        """The tree at a step."""
+        if self.homes:
+            tree = _with_homes(tree, {x: s * twist for x, twist in self.homes.items()})
+        return _with_inertia(tree, self.link, s * self.more) if self.link in tree.links else tree
+
+
+@dataclass(eq=False)
+class Stretch:
+    """One motion of a run, what acts in it, the changes at its end, and the columns in it, which are found in order."""
+
+    motion: TreeMotion
+    changes: Sequence[Happened]
+    equations: EquationsOfMotion
+    # The functions of the user by name, and the times of the calls whose torques are held.
+    sources: Mapping[str, Any]
+    calls: Array
+
+    def __post_init__(self) -> None:
+        self.phases = self.equations.phases or [Phase(float(self.motion.t[0]))]
+        self.n, self.homes = len(self.motion.coordinates), Homes()
+        self.held = np.zeros((1, self.n))
+        # Beginnings of intervals, with the columns there, of the state and of held torques, and the phases.
+        self.starts: list[float] = []
+        self.columns: list[tuple[Array, Array]] = []
+        self.of_phase: list[Phase] = []
+
+    @property
+    def sampled(self) -> bool:
+        """Whether torques are held between calls."""
+        return self.equations.controller is not None and self.equations.controller.period is not None
+
+    def begin(self, before: Stretch | None) -> Array:
+        """Find the held torques; returns which freedoms of the motion before go on, (nv, nv before).
+
+        ScrewdynError if the torques of the run were others, because the function that gave them has a memory.
+        """
+        names = self.motion.coordinates if before is None else before.motion.coordinates
+        kept = np.array([[float(a == b) for b in names] for a in self.motion.coordinates]).reshape(self.n, len(names))
+        if self.sampled:
+            controller: Any = self.equations.controller
+            controller.enter(self.motion.tree)
+            called = [
+                controller.called(t, *at) for t, *at in zip(self.calls.tolist(), *self.path(self.calls), strict=True)
+            ]
+            first = np.zeros(self.n) if before is None else kept @ before.held[-1]
+            self.held = np.array([first, *called])
+            t = self.motion.t
+            owners = np.searchsorted(self.calls, t, side="right")
+            near = np.abs(t[:, None] - self.calls).min(axis=1, initial=np.inf) < 1e-9 * (1 + np.abs(t))
+            apart = np.abs(self.motion.torque - self.held[owners]) > 1e-6 * (1 + np.abs(self.held).max(initial=0.0))
+            if apart[~near].any():
+                when = t[apart.any(axis=1) & ~near][0]
+                raise ScrewdynError(
+                    f"torque= gave other torques at t = {when:g} s when it was called again: derivatives need a "
+                    f"function of the time and the state, without a memory"
+                )
+        return kept
+
+    def path(self, times: Array) -> tuple[Array, Array]:
+        """Positions and rates at times of the motion, by the polynomials of the integrator."""
+        motion, model = self.motion, self.motion.tree.model
+        owners = np.searchsorted([piece.t_old for piece in motion.pieces], times, side="right") - 1
+        y = np.empty((len(times), model.nq + model.nv))
+        for k in np.unique(owners):
+            y[owners == k] = motion.pieces[max(k, 0)](times[owners == k])[: y.shape[1]].T
+        q, qd = model.configurations.normalized(y[:, : model.nq]), y[:, model.nq :]
+        return Closure(motion.tree).project(q, qd)
+
+    def kinks(self, phase: Phase, until: float) -> list[float]:
+        """The times in a phase at which the springs and dampers of stops begin or cease to act."""
+        springs = phase.springs
+        if springs is None or not (springs.damping * springs.pressed).any():
+            return []
+        from scipy.optimize import brentq
+
+        def push(t: float, k: int) -> float:
+            return float(springs.push(*self.path(np.array([t])))[0, k])
+
+        starts = np.array([piece.t_old for piece in self.motion.pieces])
+        times = np.concatenate([starts[(starts >= phase.t) & (starts < until)], [until]])
+        changes = np.diff(springs.push(*self.path(times)) > 0, axis=0) & springs.pressed
+        return [float(brentq(push, times[j], times[j + 1], args=(k,), xtol=1e-14)) for j, k in np.argwhere(changes)]
+
+    def enter(self, phase: Phase, tree: Robot | None = None) -> None:
+        """Let the functions of the user act on a tree, by default that of the motion, in a phase."""
+        self.equations.resume(phase)
+        for function in (self.equations.controller, self.equations.disturbance):
+            if function is not None:
+                function.enter(self.motion.tree if tree is None else tree)
+
+    def forces(self, times: Array, q: Array, qd: Array) -> Array:
+        """All joint forces at some times, (k, nv), but those that hold freedoms; after :meth:`enter`."""
+        equations, found = self.equations, np.empty(qd.shape)
+        if equations.smooth:
+            return equations.own.viscous_force(qd) + equations.own.spring_force(q)
+        held = self.held[np.searchsorted(self.calls, times, side="right")]
+        for k, t in enumerate(times.tolist()):
+            if self.sampled:
+                equations.controller.output = held[k]  # type: ignore[union-attr]
+            found[k] = equations.forces(t, q[k], qd[k])[1]
+        return found
+
+    def flow(self, phase: Phase, t: float, q: Array, qd: Array) -> Array:
+        """[q̇; q̈] in a state, (2 nv,)."""
+        self.enter(phase)
+        force = self.forces(np.array([t]), q[None], qd[None])[0]
+        return np.concatenate([qd, self.equations.accelerations(q, qd, force)])
 
 
 class Sensitivities:
@@ -52,260 +182,425 @@ class Sensitivities:
     ----------
     parameters : tuple of str
         The positions ``"q:elbow"`` along the freedoms of the start, its rates ``"qd:elbow"``, ten numbers of each link
-        that was asked for, ``"crate.m"`` … ``"crate.Izz"``, and the times of events, ``"time of grasp crate"``.
+        that was asked for, ``"crate.m"`` … ``"crate.Izz"``, numbers of the functions of the user, ``"torque.kp[0]"``,
+        and the times of events, ``"time of grasp crate"``.
     """
 
-    def __init__(
-        self,
-        motions: Sequence[TreeMotion],
-        events: Sequence[Happened],
-        links: Sequence[str],
-        make: Callable[[Robot, Array], EquationsOfMotion],
-    ) -> None:
-        self._motions, self._links, self._make = motions, tuple(links), make
+    def __init__(self, stretches: Sequence[Stretch], wanted: Sequence[str]) -> None:
+        self._stretches, self._wanted = stretches, tuple(wanted)
+        trees = [x.motion.tree for x in stretches]
+        self._links = tuple(x for x in wanted if any(x in tree.links for tree in trees))
         # Ten numbers of each link, of the size of those of its body: the directions of differences.
-        self._units = {link: _sizes(link, motions) for link in self._links}
-        happened = [x for x in events if x.what is not None]
-        # The changes between one motion and the next.
-        self._changes = [[x for x in happened if x.t == motion.t[-1]] for motion in motions[:-1]]
-        start = motions[0].coordinates
-        times = _distinct([self._time_of(group) for group in self._changes])
+        self._units = {link: _sizes(link, trees) for link in self._links}
+        self._gains = [x for x in wanted if x not in self._links]
+        start = stretches[0].motion.coordinates
+        times = _distinct([_time_of(x.changes) for x in stretches])
         self.parameters: tuple[str, ...] = (
             *(f"q:{name}" for name in start),
             *(f"qd:{name}" for name in start),
             *(f"{link}.{name}" for link in self._links for name in INERTIAL),
+            *(f"{name}{at}" for name in self._gains for at in _entries(stretches, name)),
             *filter(None, times),
         )
-        n, first = len(start), motions[0]
+        n, first = len(start), stretches[0].motion
         P = np.zeros((2 * n, len(self.parameters)))
         P[:, : 2 * n] = np.eye(2 * n)
         if first.tree.loops:
-            P = self._columns(first.tree, first.q[0], first.qd[0], P, {}, self._as_it_is)[0]
-        homes: Homes = {}
-        # For each motion its homes, and the columns at the ends of its steps.
-        self._parts: list[tuple[Homes, list[Array]]] = []
-        for k, motion in enumerate(motions):
-            columns = [P]
-            for Phi, beta in zip(*self._steps(motion, homes, self._ends(motion)), strict=True):
-                columns.append(Phi @ columns[-1] + beta)
-            self._parts.append((homes, columns))
-            if k + 1 < len(motions):
-                P, homes = self._changed(k, columns[-1], homes, times[k])
+            P = self._differences(first.tree, first.q[0], first.qd[0], P, {}, _as_it_is)[0]
+        T, homes = np.zeros((n, len(self.parameters))), Homes()
+        stretches[0].begin(None)
+        for x, later, timed in zip(stretches, [*stretches[1:], None], times, strict=True):
+            x.homes = homes
+            P, T = self._through(x, P, T)
+            if later is not None:
+                T = later.begin(x) @ T
+                P, homes = self._changed(x, later, P, timed)
 
     def at(self, t: float, side: str = "after") -> Array:
         """∂[q; q̇]/∂(parameters) at a time, (2 nv, p); see :meth:`Run.sensitivity`."""
-        inside = [k for k, motion in enumerate(self._motions) if motion.t[0] <= t <= motion.t[-1]]
+        inside = [x for x in self._stretches if x.starts[0] <= t <= x.starts[-1]]
         if not inside:
-            raise ScrewdynError(
-                f"the run lasts from {self._motions[0].t[0]:g} to {self._motions[-1].t[-1]:g} s; got t = {t!r}"
-            )
-        k = inside[-1 if side == "after" else 0]
-        motion, (homes, columns) = self._motions[k], self._parts[k]
-        ends = self._ends(motion)
-        step = max(int(np.searchsorted(ends, t, side="right")) - 1, 0)
-        if step >= len(columns) - 1 or t == ends[step]:
-            return columns[min(step, len(columns) - 1)].copy()
-        (Phi,), (beta,) = self._steps(motion, homes, [ends[step], t])
-        return np.asarray(Phi @ columns[step] + beta)
+            first, last = self._stretches[0].starts[0], self._stretches[-1].starts[-1]
+            raise ScrewdynError(f"the run lasts from {first:g} to {last:g} s; got t = {t!r}")
+        x = inside[-1 if side == "after" else 0]
+        k = int(np.searchsorted(x.starts, t, side="right")) - 1
+        P, T = x.columns[k]
+        if t == x.starts[k]:
+            return P.copy()
+        (Phi,), (beta,), _ = self._solved(x, x.of_phase[k], np.array([[x.starts[k], t]]))
+        return np.asarray(Phi @ P + beta @ self._driving(x, T))
 
-    # Inside
+    def gradient(self, cost: Callable[..., float], times: Sequence[float], states: Sequence[State]) -> dict[str, float]:
+        """Derivatives of a function of states at some times; see :meth:`Run.gradient`."""
+        total = np.zeros(len(self.parameters))
+        for k, (t, state) in enumerate(zip(times, states, strict=True)):
 
-    @staticmethod
-    def _time_of(group: Sequence[Happened]) -> str | None:
-        """The name of the time of changes that happen together, as a parameter; None if it follows from a condition."""
-        what = group[0].what if group else None
-        return None if what is None or what.time is None else f"time of {group[0].verb} {group[0].subject}"
+            def along(d: Array, s: float) -> Array:
+                moved = _moved(state.tree, state.q, state.qd, s * d)  # noqa: B023
+                value = expressions.read_or_nan(cost(*states[:k], moved, *states[k + 1 :]))  # noqa: B023
+                if np.shape(value) or not np.isfinite(value):
+                    raise ScrewdynError(f"cost must return one finite number; it returned {value!r}")
+                return np.asarray(value)
 
-    @staticmethod
-    def _ends(motion: TreeMotion) -> list[float]:
-        """Times of the ends of the steps of a motion; a step that an event has cut ends there."""
-        last = float(motion.t[-1])
-        return [*(min(piece.t_old, last) for piece in motion.pieces), last] if motion.pieces else [last]
+            if len(state.qd):
+                total += _slopes(along, np.eye(2 * len(state.qd))) @ self.at(t)
+        return dict(zip(self.parameters, total.tolist(), strict=True))
+
+    def joined(self, other: Sensitivities) -> Sensitivities:
+        """The derivatives of a run that is continued by another one, by the parameters of both."""
+        stretches = [replace(x) for x in (*self._stretches, *other._stretches)]
+        return Sensitivities(stretches, tuple(dict.fromkeys((*self._wanted, *other._wanted))))
 
     # Between changes
 
-    def _steps(self, motion: TreeMotion, homes: Homes, ends: Sequence[float]) -> tuple[Array, Array]:
-        """Φ, (steps, 2 nv, 2 nv), and β, (steps, 2 nv, p), of δx₁ = Φ δx₀ + β over some intervals."""
-        starts, h = np.array(ends[:-1]), np.diff(ends)
-        n, p = 2 * len(motion.coordinates), len(self.parameters)
-        times = (starts[:, None] + h[:, None] * _POINTS).ravel()
-        if not len(h):
-            return np.zeros((0, n, n)), np.zeros((0, n, p))
-        A, b = self._linear(motion, homes, times)
-        steps = len(h)
-        A, b = A.reshape(steps, 4, n, n), b.reshape(steps, 4, n, p)
-        system = np.eye(4 * n) - np.einsum("s,ij,sikl->sikjl", h, _UP_TO, A).reshape(steps, 4 * n, 4 * n)
-        slopes = np.linalg.solve(system, np.concatenate([A, b], axis=-1).reshape(steps, 4 * n, n + p))
-        total = np.einsum("s,i,sikl->skl", h, _WEIGHTS, slopes.reshape(steps, 4, n, n + p))
-        return np.eye(n) + total[..., :n], total[..., n:]
+    def _through(self, x: Stretch, P: Array, T: Array) -> tuple[Array, Array]:
+        """The columns of the state and of held torques at the end of a motion, from those at its beginning."""
+        end, n = float(x.motion.t[-1]), x.n
+        calls = x.calls.tolist()
+        if calls:
+            K, L = self._response(x, "torque", x.calls, *x.path(x.calls))
+        for k, phase in enumerate(x.phases):
+            if k and phase.row is not None:
+                q, qd = (values[0] for values in x.path(np.array([phase.t])))
+                before, after = (x.flow(acting, phase.t, q, qd) for acting in (x.phases[k - 1], phase))
+                P = P + np.outer(before - after, _delayed(P[phase.row], float(before[phase.row]), phase.t))
+            P[n + phase.held] = 0.0
+            until = x.phases[k + 1].t if k + 1 < len(x.phases) else end
+            for start, Phi, beta in self._intervals(x, phase, until):
+                if start in calls:
+                    T = K[calls.index(start)] @ P + L[calls.index(start)]
+                x.starts.append(start)
+                x.columns.append((P, T))
+                x.of_phase.append(phase)
+                P = Phi @ P + beta @ self._driving(x, T)
+        x.starts.append(end)
+        x.columns.append((P, T))
+        return P, T
 
-    def _linear(self, motion: TreeMotion, homes: Homes, times: Array) -> tuple[Array, Array]:
-        """A, (k, 2 nv, 2 nv), and b, (k, 2 nv, p), at some times of a motion."""
-        tree, model, nv, k = motion.tree, motion.tree.model, len(motion.coordinates), len(times)
-        q, qd = self._path(motion, times)
-        equations = self._make(tree, np.concatenate([q[0], qd[0], np.zeros(3)]))
-        force = _forces(equations, times, q, qd)
-        by_q, by_qd, by_tau = model.derived(Derivatives).forward_dynamics(q, qd, force)
-        A, b = np.zeros((k, 2 * nv, 2 * nv)), np.zeros((k, 2 * nv, len(self.parameters)))
-        A[:, :nv, :nv], A[:, :nv, nv:] = -model.chart_rotation(qd), np.eye(nv)
-        if equations.smooth:
-            A[:, nv:, :nv] = by_q - by_tau * equations.own.stiffness
-            A[:, nv:, nv:] = by_qd - by_tau * equations.own.damping
-        else:
-            units, zero = np.eye(nv), np.zeros(nv)
+    def _driving(self, x: Stretch, T: Array) -> Array:
+        """What the columns of :meth:`_solved` belong to: held torques, and parameters."""
+        return np.vstack([T if x.sampled else T[:0], np.eye(len(self.parameters))])
 
-            def along(dq: Array, dqd: Array) -> Array:
-                def moved(s: float) -> Array:
-                    there = model.configurations.integrate(q, s * np.broadcast_to(dq, qd.shape))
-                    return _forces(equations, times, there, qd + s * dqd)
+    def _intervals(self, x: Stretch, phase: Phase, until: float) -> list[tuple[float, Array, Array]]:
+        """Beginnings, Φ and β of intervals of a phase; each between two calls, and with slopes that are smooth."""
+        pieces = np.array([piece.t_old for piece in x.motion.pieces])
+        inner = np.concatenate([x.calls, pieces[:: 1 + len(pieces) // _FEW], x.kinks(phase, until)])
+        inner = np.unique(inner)
+        bounds = np.concatenate([[phase.t], inner[(inner > phase.t) & (inner < until)], [until]])
+        todo, found = np.column_stack([bounds[:-1], bounds[1:]])[bounds[1:] > bounds[:-1]], []
+        while len(todo):
+            solved = self._solved(x, phase, todo)
+            rows = np.searchsorted(pieces, todo[:, 0], side="right") - 1
+            steps = np.append(pieces[1:], np.inf)[rows] - pieces[rows]
+            rough = (solved[2] > _CUBIC) & (np.diff(todo)[:, 0] > _LEAST * steps)
+            found += [(float(todo[k, 0]), solved[0][k], solved[1][k]) for k in np.flatnonzero(~rough)]
+            parts = np.maximum(np.ceil(1.2 * np.cbrt(solved[2] / _CUBIC)), 2).astype(int)
+            edges = [np.linspace(todo[k, 0], todo[k, 1], int(parts[k]) + 1) for k in np.flatnonzero(rough)]
+            todo = np.concatenate([np.zeros((0, 2)), *(np.column_stack([x[:-1], x[1:]]) for x in edges)])
+        return sorted(found, key=lambda x: x[0])
 
-                return _slope(moved)
+    def _solved(self, x: Stretch, phase: Phase, intervals: Array) -> tuple[Array, Array, Array]:
+        """Φ, (k, 2 nv, 2 nv), and β of δx₁ = Φ δx₀ + β u over intervals, and the share of cubic parts of the slopes."""
+        starts, h, n = intervals[:, 0], np.diff(intervals)[:, 0], 2 * x.n
+        A, b = self._linear(x, phase, (starts[:, None] + h[:, None] * _POINTS).ravel())
+        A, b = A.reshape(len(h), 4, n, n), b.reshape(len(h), 4, n, b.shape[-1])
+        system = np.eye(4 * n) - np.einsum("s,ij,sikl->sikjl", h, _UP_TO, A).reshape(len(h), 4 * n, 4 * n)
+        right = np.concatenate([A, b], axis=-1)
+        slopes = np.linalg.solve(system, right.reshape(len(h), 4 * n, right.shape[-1])).reshape(right.shape)
+        total = np.einsum("s,i,sikl->skl", h, _WEIGHTS, slopes)
+        size = np.abs(slopes).max(axis=(1, 2), initial=1e-300)
+        cubic = np.abs(np.einsum("i,sikl->skl", _THIRD, slopes)).max(axis=1, initial=0.0)
+        share = cubic / (size + 1e-6 * size.max(axis=1, keepdims=True, initial=0.0))
+        return np.eye(n) + total[..., :n], total[..., n:], share.max(axis=1, initial=0.0)
 
-            A[:, nv:, :nv] = by_q + by_tau @ np.stack([along(unit, zero) for unit in units], axis=-1)
-            A[:, nv:, nv:] = by_qd + by_tau @ np.stack([along(zero, unit) for unit in units], axis=-1)
-        y0 = np.concatenate([q[0], qd[0], np.zeros(3)])
-
-        def acting(other: Robot) -> Array:
-            """The forces in a tree that differs, which torques that look at it may take into account."""
-            return force if equations.smooth else _forces(self._make(other, y0), times, q, qd)
-
+    def _linear(self, x: Stretch, phase: Phase, times: Array) -> tuple[Array, Array]:
+        """A, (k, 2 nv, 2 nv), and b, (k, 2 nv, p) after columns of held torques, at some times of a motion."""
+        tree, model, n, held = x.motion.tree, x.motion.tree.model, x.n, phase.held
+        q, qd = x.path(times)
+        x.enter(phase)
+        force, project = x.forces(times, q, qd), np.eye(n)
+        by = model.derived(Derivatives).forward_dynamics(q, qd, force)
+        if held.size:  # with the forces that hold freedoms, so that their accelerations are zero
+            among, rows = np.ix_(np.arange(len(times)), held, held), np.eye(n)[held]
+            at_rest = tree.forward_dynamics(q, qd, force)[:, held, None]
+            force[:, held] -= np.linalg.solve(by[2][among], at_rest)[..., 0]
+            by = model.derived(Derivatives).forward_dynamics(q, qd, force)
+            reactions = np.linalg.solve(by[2][among], np.broadcast_to(rows, (len(times), *rows.shape)))
+            project = project - by[2][:, :, held] @ reactions
+        by_tau = project @ by[2]
+        K, L = self._feedback(x, phase, times, q, qd)
+        A = np.zeros((len(times), 2 * n, 2 * n))
+        A[:, :n, :n], A[:, :n, n:] = -model.chart_rotation(qd), np.eye(n)
+        A[:, n:] = project @ np.concatenate([by[0], by[1]], axis=-1) + by_tau @ K
+        b = np.zeros((len(times), 2 * n, len(self.parameters)))
+        b[:, n:] = by_tau @ L
         qdd = tree.forward_dynamics(q, qd, force) if self._links else qd
         for link, at in self._inertial():
-            if link not in tree.links:
-                continue
-            b[:, nv:, at] = -by_tau @ tree.reference_regressor(link, q, qd, qd, qdd)
-            for j, size in enumerate([] if equations.smooth else self._units[link]):
-                unit = size * np.eye(10)[j]
-                by_number = _slope(lambda s, x=link, u=unit: acting(_with_inertia(tree, x, s * u)))  # type: ignore[misc]
-                b[:, nv:, at.start + j] += np.einsum("kij,kj->ki", by_tau, by_number / size)
-
-        def by_home(link: str, unit: Array) -> Array:
-            """∂q̈ by the motion of a link from its home, (k, nv)."""
-
-            def of(s: float) -> Array:
-                other = _with_homes(tree, {("link", link): s * unit})
-                return np.asarray(other.forward_dynamics(q, qd, acting(other)))
-
-            return _slope(of)
-
-        for (kind, link), twists in homes.items():
-            if kind != "link":  # constraints depend on the poses of links only
-                continue
-            b[:, nv:] += np.stack([by_home(link, unit) for unit in np.eye(6)], axis=-1) @ twists
+            if link in tree.links:
+                b[:, n:, at] -= by_tau @ tree.reference_regressor(link, q, qd, qd, qdd)
+        directions, shares = _of_homes(x.homes, 2 * n)
+        if directions:
+            by_homes = _slopes(lambda d, s: np.asarray(d.tree(tree, s).forward_dynamics(q, qd, force)), directions)
+            b[:, n:] += project @ by_homes @ shares
+        if x.sampled:
+            b = np.concatenate([np.concatenate([np.zeros_like(by_tau), by_tau], axis=1), b], axis=-1)
         return A, b
+
+    def _feedback(self, x: Stretch, phase: Phase, times: Array, q: Array, qd: Array) -> tuple[Array, Array]:
+        """Derivatives of the joint forces by the state, (k, nv, 2 nv), and by parameters, (k, nv, p)."""
+        own, n = x.equations.own, x.n
+        K, L = np.zeros((len(times), n, 2 * n)), np.zeros((len(times), n, len(self.parameters)))
+        K[:, range(n), range(n)], K[:, range(n), range(n, 2 * n)] = -own.stiffness, -own.damping
+        if phase.springs is not None:
+            stiffness, damping = phase.springs.slopes(q, qd)
+            K[:, range(n), range(n)] -= stiffness
+            K[:, range(n), range(n, 2 * n)] -= damping
+        for name in x.sources:
+            if not (name == "torque" and x.sampled):
+                more = self._response(x, name, times, q, qd)
+                K, L = K + more[0], L + more[1]
+        return K, L
+
+    def _response(self, x: Stretch, name: str, times: Array, q: Array, qd: Array) -> tuple[Array, Array]:
+        """Derivatives of what a function of the user gives, by the state and by parameters, as for forces."""
+        tree, n = x.motion.tree, x.n
+        function: Any = x.equations.disturbance if name == "wrenches" else x.equations.controller
+        source, space = x.sources[name], tree.model.configurations
+
+        def forces(d: Direction, s: float) -> Array:
+            function.enter(d.tree(tree, s))
+            step = s * d.state
+            there = (space.integrate(q, np.broadcast_to(step[:n], qd.shape)), qd + step[n:]) if step.any() else (q, qd)
+            return np.array([function.called(*at) for at in zip(times.tolist(), *there, strict=True)])
+
+        still = np.zeros(2 * n)
+        here = forces(Direction(still), 0.0)
+        given = getattr(source, "derivative", None) if name == "torque" else None
+        if given is None:
+            K = _slopes(forces, map(Direction, np.eye(2 * n)))
+        else:
+            K = np.empty((len(times), n, 2 * n))
+            for k, t in enumerate(times.tolist()):
+                D: Array = expressions.read_or_nan(given(t, State(tree, q[k], qd[k])), expressions.floats)
+                if D.shape != (n, 2 * n) or not np.isfinite(D).all():
+                    raise ShapeError(
+                        f"torque.derivative must be {(n, 2 * n)} finite numbers at t = {t:g} s, of the torques on "
+                        f"{', '.join(tree.coordinates)}, by positions and rates; got shape {D.shape}"
+                    )
+                K[k] = D
+            K[function.saturate & (np.abs(here) >= function.largest)] = 0.0
+        L = np.zeros((len(times), n, len(self.parameters)))
+        for link, at in self._inertial():
+            units = self._units[link]
+            several = Direction(still, {}, link, np.arange(1.0, 11.0) * units)
+            # A function that does not look at the bodies needs one call for all ten numbers.
+            if link in tree.links and not np.array_equal(forces(several, _STEP), here):
+                L[..., at] = _slopes(forces, [Direction(still, {}, link, unit) for unit in np.diag(units)]) / units
+        directions, shares = _of_homes(x.homes, 2 * n)
+        if directions:
+            L += _slopes(forces, directions) @ shares
+        for gain in self._gains:
+            owner, _, attribute = gain.partition(".")
+            if owner == name:
+                for label, entry in _entries([x], gain).items():
+                    size = abs(float(np.asarray(getattr(source, attribute))[entry])) or 1.0
+                    now = partial(_with_gain, source, attribute, entry, lambda: forces(Direction(still), 0.0))
+                    by = _slope(lambda s, f=now, size=size: f(s * size))  # type: ignore[misc]
+                    L[..., self.parameters.index(f"{gain}{label}")] = by / size
+        function.enter(tree)
+        return K, L
 
     def _inertial(self) -> list[tuple[str, slice]]:
         """The links whose inertias are parameters, and the columns of these."""
-        first = 2 * len(self._motions[0].coordinates)
+        first = 2 * self._stretches[0].n
         return [(link, slice(first + 10 * k, first + 10 * k + 10)) for k, link in enumerate(self._links)]
-
-    @staticmethod
-    def _path(motion: TreeMotion, times: Array) -> tuple[Array, Array]:
-        """Positions and rates at times of a motion, by the polynomials of the integrator."""
-        owners = np.searchsorted([piece.t_old for piece in motion.pieces], times, side="right") - 1
-        model = motion.tree.model
-        y = np.empty((len(times), model.nq + model.nv))
-        for k in np.unique(owners):
-            y[owners == k] = motion.pieces[max(k, 0)](times[owners == k])[: y.shape[1]].T
-        q, qd = model.configurations.normalized(y[:, : model.nq]), y[:, model.nq :]
-        return Closure(motion.tree).project(q, qd)
 
     # Changes
 
-    def _changed(self, k: int, P: Array, homes: Homes, timed: str | None) -> tuple[Array, Homes]:
-        """The columns and homes after the changes between motion k and the next one."""
-        before, after, group = self._motions[k], self._motions[k + 1], self._changes[k]
-        tree, t, q, qd = before.tree, float(before.t[-1]), before.q[-1], before.qd[-1]
-        flow, later = self._flow(tree, t, q, qd), self._flow(after.tree, t, after.q[0], after.qd[0])
-        delays = np.zeros(P.shape[1])
+    def _changed(self, x: Stretch, later: Stretch, P: Array, timed: str | None) -> tuple[Array, Homes]:
+        """The columns and homes after the changes between a motion and the next one."""
+        if not x.changes:
+            return P, x.homes
+        tree, t, q, qd = x.motion.tree, float(x.motion.t[-1]), x.motion.q[-1], x.motion.qd[-1]
+        flow = x.flow(x.phases[-1], t, q, qd)
+        after = later.flow(later.phases[0], t, later.motion.q[0], later.motion.qd[0])
+        first: Any = x.changes[0]
         if timed is not None:
+            delays = np.zeros(P.shape[1])
             delays[self.parameters.index(timed)] = 1.0
-        elif group:
-            delays = self._delays(group[0].what, tree, t, q, qd, P, homes, flow)
+        elif first.what is None:
+            row = tree.model.coordinates.index(first.event.coordinate)
+            delays = _delayed(P[row], float(flow[row]), t)
+        else:
+            delays = self._delays(first.what, tree, t, q, qd, P, x.homes, flow)
 
-        def changed(other: Robot, state: State, link: str, more: Array) -> tuple[Robot, State]:
-            for x in group:
-                what = _brings(x, link, more) if x.subject == link else x.what
-                assert what is not None
-                state = what.happen(other, state).state
-            return other, state
+        def changed(other: Robot, state: State, d: Direction) -> State:
+            for happened in x.changes:
+                event: Any = happened.event
+                if happened.what is None:
+                    rates = state.qd + law.stopped(other, state.q, state.qd, np.flatnonzero(event.impulse).tolist())
+                    state = State.of(other, state.q, rates)
+                else:
+                    what = _brings(happened, d.link, d.more) if happened.subject == d.link else happened.what
+                    state = what.happen(other, state).state
+            return state
 
-        P, homes = self._columns(tree, q, qd, P + np.outer(flow, delays), homes, changed)
-        return P - np.outer(later, delays), homes
-
-    def _flow(self, tree: Robot, t: float, q: Array, qd: Array) -> Array:
-        """[q̇; q̈] of a tree in a state, (2 nv,)."""
-        equations = self._make(tree, np.concatenate([q, qd, np.zeros(3)]))
-        force = _forces(equations, np.array([t]), q[None], qd[None])[0]
-        return np.concatenate([qd, tree.forward_dynamics(q, qd, force)])
+        P, homes = self._differences(tree, q, qd, P + np.outer(flow, delays), x.homes, changed)
+        return P - np.outer(after, delays), homes
 
     def _delays(
         self, event: Any, tree: Robot, t: float, q: Array, qd: Array, P: Array, homes: Homes, flow: Array
     ) -> Array:
         """By how much later a change on a condition happens for each parameter, (p,)."""
 
-        def level(t: float, direction: Array, s: float, homes: Mapping[Key, Array]) -> float:
-            other = _with_homes(tree, {x: s * twist for x, twist in homes.items()}) if homes else tree
-            return float(event.level(t, _moved(other, q, qd, s * direction)))
+        def level(d: Direction, s: float, t: float = t) -> Array:
+            return np.array(event.level(t, _moved(d.tree(tree, s), q, qd, s * d.state)))
 
-        rate = float(_slope(lambda s: np.array(level(t + s, flow, s, {}))))
-        far, near = (abs(level(t + s, flow, s, {}) - level(t - s, flow, -s, {})) for s in (_STEP, 1e-3 * _STEP))
+        along = Direction(flow)
+        rate = float(_slope(lambda s: level(along, s, t + s)))
+        far, near = (abs(level(along, s, t + s) - level(along, -s, t - s)) for s in (_STEP, 1e-3 * _STEP))
         if near > 0.5 * far or not abs(rate) > 1e-9:
             raise ScrewdynError(
                 f"the condition of a {type(event).__name__} at t = {t:g} s does not pass zero at a finite rate, so "
                 f"that its time has no derivative; let when= return a smooth number instead of True or False"
             )
-        slopes = [
-            _scaled(column, lambda d, s, own=own: np.array(level(t, d, s, own)), own) for column, own in _each(P, homes)
-        ]
-        return -np.array(slopes) / rate
+        directions, shares = self._directions(P, homes)
+        return -np.array([_slope(partial(level, d)) for d in directions]) @ shares / rate
 
-    @staticmethod
-    def _as_it_is(tree: Robot, state: State, *inertia: Any) -> tuple[Robot, State]:
-        return tree, state
+    def _directions(self, P: Array, homes: Homes) -> tuple[list[Direction], Array]:
+        """The directions in which columns go, those of the state first, and their shares in the columns, (k, p)."""
+        moved, shares = _of_homes(homes, len(P))
+        directions, zero = [*map(Direction, np.eye(len(P))), *moved], np.zeros(len(P))
+        shares = np.concatenate([P, shares.reshape(-1, P.shape[1])])
+        for link, at in self._inertial():
+            units = self._units[link]
+            directions += [Direction(zero, {}, link, unit) for unit in np.diag(units)]
+            share = np.zeros((10, P.shape[1]))
+            share[:, at] = np.diag(1 / units)
+            shares = np.concatenate([shares, share])
+        return directions, shares
 
-    def _columns(
+    def _differences(
         self,
         tree: Robot,
         q: Array,
         qd: Array,
         P: Array,
         homes: Homes,
-        change: Callable[[Robot, State, str, Array], tuple[Robot, State]],
+        change: Callable[[Robot, State, Direction], State],
     ) -> tuple[Array, Homes]:
-        """The columns and homes after a change, by differences of the change along each column."""
-        here = tree.copy()
-        here, state = change(here, _moved(here, q, qd, np.zeros(2 * len(qd))), "", np.zeros(10))
+        """The columns and homes after a change, by differences of the change along each direction."""
+        n, here, still = len(qd), tree.copy(), Direction(np.zeros(2 * len(qd)))
+        state = change(here, _moved(here, q, qd, still.state), still)
         space, places = here.model.configurations, _homes(here.topology)
-        inertial = {at.start + j: (link, j) for link, at in self._inertial() for j in range(10)}
-        found: list[Array] = []
-        for k, (column, own) in enumerate(_each(P, homes)):
-            link, j = inertial.get(k, ("", 0))
-            size = self._units[link][j] if link else 1.0
-            unit = size * np.eye(10)[j]
-            own = {x: size * twist for x, twist in own.items()}
 
-            def outcome(d: Array, s: float) -> Array:
-                other = _with_homes(tree, {x: s * twist for x, twist in own.items()})  # noqa: B023
-                if link in other.links:  # noqa: B023
-                    other = _with_inertia(other, link, s * unit)  # noqa: B023
-                other, after = change(other, _moved(other, q, qd, s * d), link, s * unit)  # noqa: B023
-                moved = [_from_home(places[x], T) for x, T in _homes(other.topology).items()]
-                return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, *moved])
+        def outcome(d: Direction, s: float) -> Array:
+            other = d.tree(tree, s).copy()
+            after = change(other, _moved(other, q, qd, s * d.state), replace(d, more=s * d.more))
+            moved = [_from_home(places[x], T) for x, T in _homes(other.topology).items()]
+            return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, *moved])
 
-            if link or own or column.any():
-                found.append(_scaled(size * column, outcome, own) / size)
-            else:  # the time of a later event
-                found.append(np.zeros(2 * len(state.qd) + 6 * len(places)))
-        total = np.array(found).T
-        n = 2 * len(state.qd)
-        twists = dict(zip(places, total[n:].reshape(len(places), 6, -1), strict=True))
-        return total[:n], {x: twist for x, twist in twists.items() if np.abs(twist).max(initial=0.0) > _STILL}
+        directions, shares = self._directions(P, homes)
+        total = np.zeros((2 * len(state.qd) + 6 * len(places), P.shape[1]))
+        for k, (d, share) in enumerate(zip(directions, shares, strict=True)):
+            if share.any():  # a change is linear in the rates
+                total += np.outer(outcome(d, 1.0) if n <= k < 2 * n else _slope(partial(outcome, d)), share)
+        m = 2 * len(state.qd)
+        twists = dict(zip(places, total[m:].reshape(len(places), 6, -1), strict=True))
+        return total[:m], {x: twist for x, twist in twists.items() if np.abs(twist).max(initial=0.0) > _STILL}
 
 
-def _sizes(link: str, motions: Sequence[TreeMotion]) -> Array:
+def derivatives_of(
+    motions: Sequence[TreeMotion],
+    equations: Sequence[EquationsOfMotion],
+    events: Sequence[Happened],
+    wanted: object,
+    sources: Mapping[str, Any],
+    calls: Array,
+) -> Sensitivities:
+    """The derivatives of a run by its start, its events and what else is wanted, of ``simulate``."""
+    if not isinstance(wanted, bool | Sequence) or isinstance(wanted, str):
+        raise ScrewdynError(f"sensitivities must be True or a list of names of links; got {wanted!r}")
+    for motion in motions:
+        check_untouched(motion.tree.topology, "sensitivities")
+    known = tuple(dict.fromkeys(x for motion in motions for x in motion.tree.links))
+    names = () if isinstance(wanted, bool) else tuple(dict.fromkeys(wanted))
+    for name in names:
+        owner, _, attribute = name.partition(".") if isinstance(name, str) else ("", "", "")
+        if name in known or not attribute or owner not in sources:
+            UnknownNameError.check(name, known)
+        elif _numbers(getattr(sources[owner], attribute, None)) is None:
+            raise ScrewdynError(f"{owner}= has no attribute {attribute!r} that is a number or an array of numbers")
+    # Of motions without duration only the first and the last are parts of the derivatives.
+    lasting = [k for k, x in enumerate(motions) if k in (0, len(motions) - 1) or x.t[-1] > x.t[0]]
+    changed = [x for x in events if x.what is not None or x.event.impulse.any()]  # type: ignore[attr-defined]
+    stretches = []
+    for k in lasting:
+        motion, last = motions[k], k == lasting[-1]
+        changes = [x for x in changed if x.t == motion.t[-1] and not last]
+        within = calls[(calls >= motion.t[0]) & (calls < motion.t[-1])]
+        stretches.append(Stretch(motion, changes, equations[k], sources, within))
+    return Sensitivities(stretches, names)
+
+
+def _as_it_is(tree: Robot, state: State, direction: Direction) -> State:
+    return state
+
+
+def _time_of(group: Sequence[Happened]) -> str | None:
+    """The name of the time of changes that happen together, as a parameter; None if it follows from a condition."""
+    what = group[0].what if group else None
+    return None if what is None or what.time is None else f"time of {group[0].verb} {group[0].subject}"
+
+
+def _delayed(column: Array, rate: float, t: float) -> Array:
+    """How much later a number is zero, (p,), of its derivatives by parameters and by time."""
+    if not abs(rate) > 1e-9:
+        raise ScrewdynError(f"a joint stops or reaches a stop at t = {t:g} s at no finite rate: no derivatives there")
+    return -column / rate
+
+
+def _numbers(value: object) -> Array | None:
+    """An attribute as numbers; None if it is none."""
+    try:
+        return np.array(value, dtype=float) if value is not None and not callable(value) else None
+    except (TypeError, ValueError):
+        return None
+
+
+def _entries(stretches: Sequence[Stretch], gain: str) -> dict[str, tuple[int, ...]]:
+    """The entries of an attribute of a function of the user, ``""`` or ``"[0]"``, ``"[1]"``, …, with their indices."""
+    owner, _, attribute = gain.partition(".")
+    found = (_numbers(getattr(x.sources.get(owner), attribute, None)) for x in stretches)
+    shape = next(x.shape for x in found if x is not None)
+    return {f"[{','.join(map(str, at))}]" if at else "": at for at in np.ndindex(shape)}
+
+
+def _with_gain(source: Any, attribute: str, entry: tuple[int, ...], forces: Callable[[], Array], more: float) -> Array:
+    """Forces while an entry of an attribute of a function is larger."""
+    kept = getattr(source, attribute)
+    value = np.array(kept, dtype=float)
+    value[entry] += more
+    setattr(source, attribute, value if value.shape else float(value))
+    try:
+        return forces()
+    finally:
+        setattr(source, attribute, kept)
+
+
+def _of_homes(homes: Homes, n: int) -> tuple[list[Direction], Array]:
+    """Directions of the homes of all links together, for states of n numbers, and their shares in columns, (k, p)."""
+    if not homes:
+        return [], np.zeros((0, 0))
+    U, sizes, Vt = np.linalg.svd(np.concatenate([*homes.values()]), full_matrices=False)
+    kept = np.flatnonzero(sizes > _SMALL * sizes[0])
+    found = [Direction(np.zeros(n), dict(zip(homes, U[:, k].reshape(-1, 6), strict=True))) for k in kept]
+    return found, sizes[kept, None] * Vt[kept]
+
+
+def _sizes(link: str, trees: Sequence[Robot]) -> Array:
     """Sizes of changes of ten numbers that a body allows: m, m r and m r² with r its least radius of gyration."""
-    bodies = [x.tree.link(link).inertia for x in motions if link in x.tree.links]
+    bodies = [tree.link(link).inertia for tree in trees if link in tree.links]
     body = next((x for x in bodies if x is not None), None)
     mass = 1.0 if body is None else float(body.mass)
     least = 0.0 if body is None else float(np.linalg.eigvalsh(np.asarray(body.tensor, dtype=np.float64))[0])
@@ -319,28 +614,12 @@ def _sizes(link: str, motions: Sequence[TreeMotion]) -> Array:
 
 def _slope(f: Callable[[float], Array]) -> Array:
     """df/ds at s = 0."""
-    return np.asarray(sum(w * (f(k * _STEP) - f(-k * _STEP)) for k, w in _CENTRAL) / _STEP)
+    return (f(_STEP) - f(-_STEP)) / (2 * _STEP)
 
 
-def _scaled(column: Array, f: Callable[..., Array], homes: Mapping[Key, Array]) -> Array:
-    """df/ds for f(s d) along a column d, in steps that are short also if the column is long."""
-    size = max([1.0, float(np.abs(column).max(initial=0.0)), *(float(np.abs(x).max()) for x in homes.values())])
-    return _slope(lambda s: f(column, s / size)) * size
-
-
-def _each(P: Array, homes: Homes) -> list[tuple[Array, dict[Key, Array]]]:
-    """Each column with its twists of homes."""
-    return [
-        (P[:, k], {x: twists[:, k] for x, twists in homes.items() if twists[:, k].any()}) for k in range(P.shape[1])
-    ]
-
-
-def _forces(equations: EquationsOfMotion, times: Array, q: Array, qd: Array) -> Array:
-    """All joint forces at some times, (k, nv)."""
-    if equations.smooth:
-        return equations.own.viscous_force(qd) + equations.own.spring_force(q)
-    states = zip(times.tolist(), q, qd, strict=True)
-    return np.array([equations.forces(*state)[1].copy() for state in states])
+def _slopes(f: Callable[[Any, float], Array], directions: Iterable[Any]) -> Array:
+    """df/ds along some directions, (…, k)."""
+    return np.stack([_slope(partial(f, d)) for d in directions], axis=-1)
 
 
 def _moved(tree: Robot, q: Array, qd: Array, direction: Array) -> State:

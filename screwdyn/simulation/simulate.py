@@ -111,11 +111,37 @@ class Run(Recording):
         ScrewdynError
             If the run was simulated without sensitivities, or the time is outside the run.
         """
+        return self._differentiable.at(t, side)
+
+    def gradient(self, cost: Callable[..., float], t: ArrayLike | None = None) -> dict[str, float]:
+        """Derivatives of a cost by the parameters of the run, of ``simulate(…, sensitivities=True)``.
+
+        Parameters
+        ----------
+        cost : callable (state) -> float
+            A smooth function of the state at the time ``t``; of several states, ``cost(first, second)``, for several
+            times. It is differentiated by central differences, and the states by :meth:`sensitivity`.
+        t : float or (k,) array, optional
+            Times within the run, s; its end by default. At the time of an event, the state after it.
+
+        Returns
+        -------
+        dict
+            By the names of ``sensitivities.parameters``.
+
+        Raises
+        ------
+        ScrewdynError
+            As for :meth:`sensitivity`, or if the cost is not a finite number.
+        """
+        derivatives, times = self._differentiable, np.atleast_1d(self.t[-1] if t is None else np.asarray(t, float))
+        return derivatives.gradient(cost, times.tolist(), [self.at(x) for x in times.tolist()])
+
+    @property
+    def _differentiable(self) -> Sensitivities:
         if self.sensitivities is None:
-            raise ScrewdynError(
-                "this run has no derivatives, as joined runs have none; simulate(…, sensitivities=True)"
-            )
-        return self.sensitivities.at(t, side)
+            raise ScrewdynError("this run has no derivatives; simulate(…, sensitivities=True)")
+        return self.sensitivities
 
     def pose(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
         """Poses of a link in the base frame, m.
@@ -297,7 +323,8 @@ class Run(Recording):
         """The run continued by another one; ``run + other`` is the same.
 
         The ledger continues: the entries of the other run are counted from the end of this one. The time at which they
-        meet appears twice among the samples, as the time of an event does.
+        meet appears twice among the samples, as the time of an event does. If both runs have derivatives, so has the
+        whole, by the start of this run and all else; gains of one name in both are one parameter.
 
         Parameters
         ----------
@@ -329,7 +356,9 @@ class Run(Recording):
                 raise ScrewdynError(f"the second run does not begin in the last state of the first: {name!r} differs")
         energy = self.energy.continued(other.energy)
         events, calls = self.events + other.events, self.trial_calls + other.trial_calls
-        return Run(self.motions + other.motions, energy, events, other.tree, trial_calls=calls)
+        both = self.sensitivities, other.sensitivities
+        joined = None if both[0] is None or both[1] is None else both[0].joined(both[1])
+        return Run(self.motions + other.motions, energy, events, other.tree, trial_calls=calls, sensitivities=joined)
 
     __add__ = join
 
@@ -352,40 +381,6 @@ class _States(Sequence[State]):
         motion = self._motions[at]
         k -= int(self._ends[at])
         return State.of(motion.tree, motion.q[k], motion.qd[k], own=False)
-
-
-def _sensitivities(
-    motions: Sequence[TreeMotion],
-    events: Sequence[Happened],
-    links: bool | Sequence[str],
-    controller: equations.Controller | None,
-    disturbance: equations.Disturbance | None,
-    stops: Stops | None,
-) -> Sensitivities:
-    """The derivatives of a run; ScrewdynError if it is not smooth between events."""
-    from screwdyn.simulation.sensitivities import Sensitivities
-
-    if controller is not None and controller.period is not None:
-        raise ScrewdynError("sensitivities need torques that follow the state at all times; omit control_period")
-    if not isinstance(links, bool | Sequence) or isinstance(links, str):
-        raise ScrewdynError(f"sensitivities must be True or a list of names of links; got {links!r}")
-    for motion in motions:
-        check_untouched(motion.tree.topology, "sensitivities")
-    names = () if isinstance(links, bool) else tuple(dict.fromkeys(links))
-    for link in names:
-        known = dict.fromkeys(x for motion in motions for x in motion.tree.links)
-        UnknownNameError.check(link, tuple(known))
-
-    def make(tree: Robot, y: Array) -> equations.EquationsOfMotion:
-        made = equations.EquationsOfMotion(tree, controller, disturbance, stops, y)
-        if made.holding is not None or made.springs is not None:
-            raise ScrewdynError(
-                "sensitivities are not available with dry friction and stops, at which the motion is not smooth; "
-                "simulate tree.without_friction() without stops="
-            )
-        return made
-
-    return Sensitivities(motions, events, names, make)
 
 
 def simulate(
@@ -452,8 +447,9 @@ def simulate(
         another one has no influence: the torque is that of the joint that it follows.
     sensitivities : bool or sequence of str
         Whether ``run.sensitivity(t)`` has the derivatives of the states by the start and by the times of events; names
-        of links ask for those by their inertias too. Needs smooth motions between events: no dry friction, stops and
-        control period, nor torques that jump.
+        of links ask for those by their inertias too, and ``"torque.kp"`` for those by an attribute ``kp`` of the
+        function ``torque``, a number or an array. Functions are differentiated by differences, or ``torque`` by its
+        attribute ``derivative``, a function (t, state) -> (nv, 2 nv) array. They must not jump nor have a memory.
     step : float, optional
         Seconds between samples, > 0; a thousandth of the duration by default. It is also the largest step of the
         integrator if there are callbacks, dry friction or stops: the integrator can miss changes of a torque or of a
@@ -553,8 +549,12 @@ def simulate(
         integrator = Integrator(method, rtol, atol)
         simulation = HybridSimulation(tree, start, end, step, integrator, controller, disturbance, stops, events)
         ended = simulation.run(state, progress)
-        made = None
+        count, made = controller.calls if controller else 0, None
         if sensitivities is not False:
-            made = _sensitivities(ended[0], ended[2], sensitivities, controller, disturbance, stops)
-        calls = controller.calls if controller and period is None else 0
+            from screwdyn.simulation.sensitivities import derivatives_of
+
+            sources = {name: f for name, f in (("torque", torque), ("wrenches", wrenches)) if f is not None}
+            called = np.array([start + k * period for k in range(count)] if period else [])
+            made = derivatives_of(ended[0], simulation.acting, ended[2], sensitivities, sources, called)
+        calls = 0 if period else count
         return Run(*ended, tree, trial_calls=calls, sensitivities=made)

@@ -6,8 +6,8 @@ import pytest
 import screwdyn as sd
 from screwdyn.simulation.sensitivities import _larger
 
-# Weights of a central difference of fourth order, and its step.
-CENTRAL, STEP = ((1, 2 / 3), (2, -1 / 12)), 1e-3
+# Weights of a central difference of fourth order.
+CENTRAL = ((1, 2 / 3), (2, -1 / 12))
 
 
 def bar(mass, length):
@@ -19,9 +19,10 @@ class Case:
 
     links = ("tip",)
     torque = None
+    step = 1e-3
 
     def __init__(self, more=0.0, late=None):
-        self.more, self.late = more, late or {}
+        self.more, self.late, self.more_options = more, late or {}, {}
         self.tree = tree = sd.KinematicTree(gravity=(0.3, -9.81, 0))
         tree.attach(bar(1, 1), to="base", joint=sd.revolute("z", damping=0.2), name="a")
         tree.attach(bar(1, 1), to="a", joint=sd.revolute("z", stiffness=3.0, rest=0.2), at=(1, 0, 0), name="b")
@@ -37,6 +38,7 @@ class Case:
     def run(self, sensitivities=False, q=None, qd=None):
         state = sd.State(self.tree, self.q if q is None else q, self.qd if qd is None else qd)
         options = {"events": self.events(), "torque": self.torque, "rtol": 1e-11, "atol": 1e-12, "step": 0.02}
+        options |= self.more_options
         return sd.simulate(self.tree, state, 0.5, sensitivities=sensitivities, **options)
 
 
@@ -99,12 +101,100 @@ class HandOverAndLoop(Case):
         ]
 
 
-@pytest.mark.parametrize("case", [GraspOnCondition, pytest.param(LockUnlock, marks=pytest.mark.soak), HandOverAndLoop])
+class Law:
+    """Torques with gains, towards a reference."""
+
+    def __init__(self, more):
+        self.kp = np.array([30 + more.get("torque.kp[0]", 0.0), 20 + more.get("torque.kp[1]", 0.0)])
+        self.kd = 4.0 + more.get("torque.kd", 0.0)
+
+    def __call__(self, t, state):
+        reference = 0.3 * np.sin(2 * t)
+        q, qd = state.q[:2], state.qd[:2]
+        return dict(zip("ab", self.kp * (reference - q) - self.kd * qd, strict=True))
+
+
+class GainsHeld(Case):
+    """Torques with gains are computed every 10 ms; a payload comes, is welded and goes."""
+
+    links = ("tip", "torque.kp", "torque.kd")
+
+    def build(self):
+        self.torque = Law(self.late)
+        self.more_options = {"control_period": 0.01}
+
+    def events(self):
+        hook = sd.spherical(passive=True, name="hook")
+        return [
+            sd.Grasp(
+                self.tip(),
+                to="b",
+                joint=hook,
+                at=(1, 0, 0),
+                name="tip",
+                twist="at_rest",
+                time=self.time(0.1033, "grasp tip"),
+            ),
+            sd.Lock("hook", time=self.time(0.2541, "lock hook")),
+            sd.Release("tip", time=self.time(0.4527, "release tip")),
+        ]
+
+
+class GainsFollow(GainsHeld):
+    """The same with torques that follow the state."""
+
+    step = 3e-4
+
+    def build(self):
+        self.torque = Law(self.late)
+
+
+class Stops(GainsHeld):
+    """A joint runs against its stop while the payload swings, and leaves it."""
+
+    links = ("tip",)
+    stops: object = "inelastic"
+
+    def build(self):
+        self.tree.replace_joint("b", sd.revolute("z", stiffness=3.0, rest=0.2, limits=(-0.6, 0.6)))
+        self.more_options = {"stops": self.stops}
+
+
+class SpringStops(Stops):
+    stops = sd.SpringStop(300.0)
+
+
+class Friction(GainsHeld):
+    """A joint slides, sticks, and slides again."""
+
+    links = ("tip",)
+
+    def build(self):
+        self.tree.replace_joint("a", sd.revolute("z", friction=6.0))
+        self.q = [-1.3, -0.3]
+
+
+slow = pytest.mark.soak
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        GraspOnCondition,
+        pytest.param(LockUnlock, marks=slow),
+        HandOverAndLoop,
+        GainsHeld,
+        pytest.param(GainsFollow, marks=slow),
+        Stops,
+        pytest.param(SpringStops, marks=slow),
+        Friction,
+    ],
+)
 def test_derivatives_are_those_of_differences_of_runs(case):
     base = case()
     n, space = base.tree.nv, base.tree.model.configurations
     q0, qd0 = np.asarray(base.q, dtype=float), np.asarray(base.qd, dtype=float)
-    run = base.run(sensitivities=["tip"])
+    run = base.run(sensitivities=case.links)
     P, end, names = run.sensitivity(0.5), run.states[-1], run.sensitivities.parameters
     last = end.tree.model.configurations
 
@@ -112,18 +202,76 @@ def test_derivatives_are_those_of_differences_of_runs(case):
         """The end of a run in which parameter k has changed."""
         unit = s * np.eye(len(names))[k]
         more = unit[2 * n : 2 * n + 10] * run.sensitivities._units["tip"]
-        late = {name: x for name, x in zip(names, unit, strict=True) if name.startswith("time") and x}
+        late = {name: x for name, x in zip(names, unit, strict=True) if name.startswith(("time", "torque")) and x}
         q, qd = space.integrate(q0, unit[:n]), qd0 + unit[n : 2 * n]
         state = case(more, late).run(q=q, qd=qd).states[-1]
         return np.concatenate([last.difference(end.q, state.q), state.qd])
 
     sizes = np.ones(len(names))
     sizes[2 * n : 2 * n + 10] = run.sensitivities._units["tip"]
-    largest = 0.0
+    h, largest = case.step, 0.0
     for k in range(len(names)):
-        found = sum(w * (outcome(k, i * STEP) - outcome(k, -i * STEP)) for i, w in CENTRAL) / STEP / sizes[k]
+        found = sum(w * (outcome(k, i * h) - outcome(k, -i * h)) for i, w in CENTRAL) / h
         largest = max(largest, np.abs(found).max())
-        assert np.abs(P[:, k] - found).max() < 1e-7 * largest, names[k]
+        assert np.abs(P[:, k] * sizes[k] - found).max() < 1e-7 * largest, names[k]
+
+
+def test_the_gradient_of_a_cost_and_a_joined_run():
+    """A run in two halves has the derivatives of the whole; a cost looks at two times."""
+    base = GainsFollow()
+    options = {"torque": base.torque, "rtol": 1e-11, "atol": 1e-12, "step": 0.02, "sensitivities": GainsFollow.links}
+    whole = base.run(sensitivities=GainsFollow.links)
+    base = GainsFollow()
+    *first, last = base.events()
+    half = sd.simulate(base.tree, sd.State(base.tree, base.q, base.qd), 0.3, events=first, **options)
+    joined = half + sd.simulate(base.tree, half.states[-1], 0.2, events=[last], t0=0.3, **options)
+    assert joined.sensitivities.parameters == whole.sensitivities.parameters
+    P = whole.sensitivity(0.5)
+    np.testing.assert_allclose(joined.sensitivity(0.5), P, atol=1e-7 * np.abs(P).max())
+
+    def cost(early, late):
+        return late["a"] ** 2 + early["hook[w]"] * late.velocity("b")
+
+    early, late = whole.at(0.2), whole.at(0.5)
+    found = whole.gradient(cost, (0.2, 0.5))
+    at = early.positions.index("hook[w]")
+    assert found.keys() == {*whole.sensitivities.parameters}
+    E, x = whole.sensitivity(0.2), early.tree.model.configurations
+    unit = np.array([x.integrate(early.q, s * d)[at] for s in (1e-5, -1e-5) for d in np.eye(5)]).reshape(2, 5)
+    by_q = (unit[0] - unit[1]) / 2e-5
+    expected = 2 * late["a"] * P[0] + early["hook[w]"] * P[3] + late.velocity("b") * by_q @ E[:5]
+    np.testing.assert_allclose([*found.values()], expected, rtol=1e-7, atol=1e-8)
+    with pytest.raises(sd.ScrewdynError, match="cost must return one finite number"):
+        whole.gradient(lambda state: None)
+    assert (half + base_without(base, half)).sensitivities is None
+
+
+def base_without(base, half):
+    """A run that continues another one, without derivatives."""
+    tree = half.states[-1].tree
+    return sd.simulate(tree, sd.State(tree, half.states[-1].q, half.states[-1].qd), 0.1, t0=0.3)
+
+
+def test_a_derivative_that_the_user_gives():
+    class Given(Law):
+        def derivative(self, t, state):
+            D = np.zeros((2, 4))
+            D[:, :2], D[:, 2:] = -np.diag(self.kp), -self.kd * np.eye(2)
+            return D if t < 0.3 else D[:1]
+
+    base = GainsFollow()
+    state = sd.State(base.tree, base.q, base.qd)
+    options = {"sensitivities": True, "control_period": 0.01, "rtol": 1e-11, "step": 0.02}
+    P = sd.simulate(base.tree, state, 0.2, Law({}), **options).sensitivity(0.2)
+    run = sd.simulate(base.tree, state, 0.2, Given({}), **options)
+    np.testing.assert_allclose(run.sensitivity(0.2), P, atol=1e-8)
+    clipped = base.tree.copy()
+    clipped.replace_joint("a", sd.revolute("z", effort=1e-3))
+    state = sd.State(clipped, base.q, base.qd)
+    both = [sd.simulate(clipped, state, 0.1, x({}), saturate=True, **options).sensitivity(0.1) for x in (Law, Given)]
+    np.testing.assert_allclose(*both, atol=1e-8)
+    with pytest.raises(sd.ShapeError, match=r"torque.derivative must .* got shape \(1, 4\)"):
+        sd.simulate(base.tree, sd.State(base.tree, base.q), 0.5, Given({}), **options)
 
 
 def test_a_pendulum_in_closed_form():
@@ -141,13 +289,31 @@ def test_a_pendulum_in_closed_form():
     assert run.sensitivity(1.0, "before").shape == (4, 5) and run.sensitivity(1.0).shape == (2, 5)
 
 
+@pytest.mark.parametrize("damping", [0.0, 6.0])
+def test_a_mass_that_bounces_in_closed_form(damping):
+    """Without gravity all motions from a stop are multiples of one: the rates before and after have a fixed ratio."""
+    tree, stop = sd.KinematicTree(gravity=(0, 0, 0)), sd.SpringStop(200.0, damping)
+    tree.attach(sd.Inertia.sphere(2, 0.1), to="base", joint=sd.prismatic("x", limits=(-1, 0.5), name="s"), name="one")
+    run = sd.simulate(tree, sd.State(tree, [0.1], [0.8]), 1.5, stops=stop, rtol=1e-11, atol=1e-13, sensitivities=True)
+    last, (touched, *_) = run.states[-1], run.events
+    ratio = last.qd[0] / 0.8
+    back = (last.q[0] - 0.5) / last.qd[0]  # since it left the stop
+    expected = [[ratio, ratio * (touched.t + back)], [0, ratio]]
+    np.testing.assert_allclose(run.sensitivity(1.5), expected, atol=1e-8)
+
+
 def test_what_has_no_derivatives():
     tree = sd.robots.two_link()
     state = sd.State(tree, [0.1, 0.2])
     with pytest.raises(sd.ScrewdynError, match="sensitivities=True"):
         sd.simulate(tree, state, 0.1).sensitivity(0.1)
-    with pytest.raises(sd.ScrewdynError, match="omit control_period"):
-        sd.simulate(tree, state, 0.1, torque=lambda t, s: [0, 0], control_period=0.01, sensitivities=True)
+    calls = iter(range(10**6))
+    with pytest.raises(sd.ScrewdynError, match="without a memory"):
+        sd.simulate(tree, state, 0.1, lambda t, s: [0, next(calls)], control_period=0.01, sensitivities=True)
+    with pytest.raises(sd.ScrewdynError, match="torque= has no attribute 'kp' that is a number"):
+        sd.simulate(tree, state, 0.1, lambda t, s: [0, 0], sensitivities=["torque.kp"])
+    with pytest.raises(sd.UnknownNameError, match=r"torque\.kp"):
+        sd.simulate(tree, state, 0.1, sensitivities=["torque.kp"])
     with pytest.raises(sd.UnknownNameError, match="crate"):
         sd.simulate(tree, state, 0.1, sensitivities=["crate"])
     with pytest.raises(sd.ScrewdynError, match="the run lasts from 0 to"):
@@ -160,13 +326,10 @@ def test_what_has_no_derivatives():
         sd.simulate(tree, state, 0.1, events=[jumps], sensitivities=True)
     with pytest.raises(sd.ScrewdynError, match="names of links; got 'link2'"):
         sd.simulate(tree, state, 0.1, sensitivities="link2")
-    rough = sd.KinematicTree()
-    rough.attach(sd.Inertia.rod(1, 1), to="base", joint=sd.revolute("y", friction=0.1, limits=(-1, 1)), name="one")
-    with pytest.raises(sd.ScrewdynError, match="without_friction"):
-        sd.simulate(rough, sd.State(rough), 0.1, sensitivities=True)
-    smooth, stop = rough.without_friction(), sd.SpringStop(10.0)
-    with pytest.raises(sd.ScrewdynError, match="and stops"):
-        sd.simulate(smooth, sd.State(smooth), 0.1, stops=stop, sensitivities=True)
+    resting = sd.KinematicTree(gravity=(0, 0, 0))
+    resting.attach(sd.Inertia.rod(1, 1), to="base", joint=sd.revolute("y", limits=(-1, 1)), name="one")
+    with pytest.raises(sd.ScrewdynError, match="at no finite rate"):
+        sd.simulate(resting, sd.State(resting, [1 - 1e-9], [1e-9]), 2.0, stops="inelastic", sensitivities=True)
 
 
 def test_events_of_one_name_have_times_of_their_own():

@@ -2,4 +2,4 @@
 
 from screwdyn.core.errors import *
 from screwdyn.core.errors import file_errors
-from screwdyn.core.types import Array, ArrayLike, Text, aligned, apart, cached_property, check_out, hand_over, is_name
+from screwdyn.core.types import *

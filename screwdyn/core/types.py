@@ -15,7 +15,13 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import ShapeError
 
+__all__ = ["NAME", "Array", "ArrayLike", "Entries", "Flags", "Indices", "Layered", "Text", "aligned", "apart"]
+__all__ += ["cached_property", "check_out", "given_fields", "growing", "hand_over", "html_table", "is_name"]
+__all__ += ["printable", "spelled_out", "written"]
+
 Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.intp]
 ArrayLike = npt.ArrayLike
 
 P = ParamSpec("P")

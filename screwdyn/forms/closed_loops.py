@@ -10,14 +10,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from screwdyn.core import Array, ArrayLike, LoopError, ShapeError, UnknownNameError, expressions
+from screwdyn.core import Array, ArrayLike, Indices, LoopError, ShapeError, UnknownNameError, expressions
 from screwdyn.forms.numbers import Dynamics, Numbers, one_state
 from screwdyn.mechanism.link import Loop
+from screwdyn.physics import Model, Robot, subtree_wrench
 from screwdyn.physics.closure import Closure, weights
-from screwdyn.physics.joint_forces import subtree_wrench
-from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.screws.screw import Ad, inverse
 
@@ -322,12 +320,12 @@ def indices(model: Model, freedoms: Iterable[str]) -> list[int]:
     return sorted(found)
 
 
-def _free(model: Model, held: Iterable[str]) -> npt.NDArray[np.intp]:
+def _free(model: Model, held: Iterable[str]) -> Indices:
     """Indices of the freedoms that are not held."""
     return np.delete(np.arange(model.nv), indices(model, held))
 
 
-def _assembled(closure: Closure, q: ArrayLike, free: npt.NDArray[np.intp]) -> Array:
+def _assembled(closure: Closure, q: ArrayLike, free: Indices) -> Array:
     (start,) = one_state(closure.model, q=q)
     found, left = closure.assembled(start, free)
     if left > _CLOSED:

@@ -9,9 +9,8 @@ from operator import not_
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnboundSymbolError
+from screwdyn.core import Array, ArrayLike, Indices, ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.forms.numbers import Dynamics, of_finite
 from screwdyn.mechanism.structure import Handle
 from screwdyn.physics import Frame, Robot
@@ -175,8 +174,8 @@ class Limits(NamedTuple):
     """Limits of the freedoms of one tree: an entry for each lower and each upper limit, k in all."""
 
     keys: tuple[Key, ...]  # link, joint, coordinate (that of the joint that is followed) and side
-    rows: npt.NDArray[np.intp]  # freedoms
-    where: npt.NDArray[np.intp]  # their positions in q
+    rows: Indices  # freedoms
+    where: Indices  # their positions in q
     sign: Array  # 1 if a limit is passed upwards, −1 if downwards
     values: Array  # positions at the limits, rad or m
     ratio: Array  # rates of the joints divided by those of the freedoms

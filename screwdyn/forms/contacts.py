@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screwdyn.core.errors import ContactError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ContactError
 from screwdyn.forms.numbers import Dynamics, one_state
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contact import ContactRows, Contacts

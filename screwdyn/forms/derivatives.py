@@ -26,15 +26,12 @@ from screwdyn.backends.llvm.program import (
 from screwdyn.backends.tape import trace
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Undetermined
-from screwdyn.core.errors import ShapeError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike, check_out, hand_over, written
+from screwdyn.core import Array, ArrayLike, ShapeError, UnknownNameError, check_out, hand_over, written
 from screwdyn.forms.closed_loops import accelerations_by, deviations
 from screwdyn.forms.numbers import Numbers, require_resisted, too_large
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.topology import check_open, check_untouched
-from screwdyn.physics.closure import Closure
-from screwdyn.physics.contribution import SHARES, share_of
-from screwdyn.physics.model import Model
+from screwdyn.physics import SHARES, Closure, Model, share_of
 from screwdyn.physics.quantities import CATALOGUE, LARGEST, WITH_LOOPS, Method, Quantity
 from screwdyn.physics.recursions.links import FRAMES, frame_code
 from screwdyn.physics.table import MASS, PARENT

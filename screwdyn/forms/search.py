@@ -8,9 +8,8 @@ from contextlib import suppress
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
-from screwdyn.core import Array, ArrayLike, expressions
+from screwdyn.core import Array, ArrayLike, Flags, Indices, expressions
 from screwdyn.core.errors import EquilibriumError, InverseKinematicsError, LoopError, ScrewdynError, ShapeError
 from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.configurations import Limits
@@ -19,8 +18,6 @@ from screwdyn.mechanism.topology import check_untouched
 from screwdyn.physics import Robot, by_name
 from screwdyn.physics.closure import SLIGHT, Closure
 from screwdyn.screws import screw
-
-Indices = npt.NDArray[np.intp]
 
 # Newton steps that close the loops of a configuration that a step or a search leaves.
 _CLOSING = 20
@@ -269,7 +266,7 @@ def holding_torque(tree: Robot, q: ArrayLike) -> Array:
     return np.where(passive, 0.0, tree.gravity_vector(q) - tree.model.joint_forces.spring_force(q))
 
 
-def _holding_loops(tree: Robot, q: Array, active: npt.NDArray[np.bool_]) -> Array:
+def _holding_loops(tree: Robot, q: Array, active: Flags) -> Array:
     """The shortest torques that hold closed loops: the loops transmit the rest (docs/mathematics.md §12)."""
     closure = Closure(tree)
     closure.check(q)

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends.llvm.program import IMPACT, StepKind, Stepper
-from screwdyn.core.errors import ScrewdynError, ShapeError, TopologyError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ScrewdynError, ShapeError, TopologyError
 from screwdyn.forms.numbers import Numbers
 from screwdyn.mechanism.structure import Mechanism, Switch
 from screwdyn.mechanism.topology import check_open

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.core import errors, expressions
-from screwdyn.core.types import NAME, Array, ArrayLike, is_name
+from screwdyn.core import NAME, Array, ArrayLike, errors, expressions, is_name
 from screwdyn.io.document import Findings, known_effective, similar, some, unused
 from screwdyn.mechanism import Contact, Inertia, Shape, Topology, Use, check_rotors, with_ties
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, planar, prismatic, revolute, spherical

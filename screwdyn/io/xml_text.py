@@ -18,8 +18,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from screwdyn.core import ModelError, UnboundSymbolError, URDFError, expressions
-from screwdyn.core.types import Array, is_name, printable
+from screwdyn.core import Array, ModelError, UnboundSymbolError, URDFError, expressions, is_name, printable
 from screwdyn.io.document import Findings, Missing, shown, similar
 from screwdyn.mechanism import Attachment, Joint, Topology
 from screwdyn.screws.screw import axis as axis_of

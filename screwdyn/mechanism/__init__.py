@@ -6,12 +6,4 @@ from screwdyn.mechanism.joint import Joint, Mimic, checked_positions, fixed, pos
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
 from screwdyn.mechanism.shape import Shape, Shapes, Use
 from screwdyn.mechanism.structure import Body, Handle, Mechanism, require_joint
-from screwdyn.mechanism.topology import (
-    Topology,
-    check_no_rotor,
-    check_open,
-    check_rotors,
-    check_untouched,
-    leaders,
-    with_ties,
-)
+from screwdyn.mechanism.topology import Topology, check_no_rotor, check_open, check_rotors, check_untouched, with_ties

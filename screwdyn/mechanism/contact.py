@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import ContactError, ShapeError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ContactError, ShapeError, expressions
 from screwdyn.mechanism.link import new_serial
 from screwdyn.mechanism.shape import Shape
 

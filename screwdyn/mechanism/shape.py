@@ -9,8 +9,7 @@ from typing import Literal, Self, TypedDict, Unpack, get_args
 
 import numpy as np
 
-from screwdyn.core import ShapeError, expressions
-from screwdyn.core.types import Array, ArrayLike, spelled_out
+from screwdyn.core import Array, ArrayLike, ShapeError, expressions, spelled_out
 from screwdyn.screws.screw import as_pose
 
 Kind = Literal["box", "cylinder", "capsule", "sphere", "mesh"]

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from screwdyn.core import expressions
+from screwdyn.core import Array, ArrayLike, expressions, html_table
 from screwdyn.core.errors import ContactError, StaleHandleError, TopologyError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike, html_table
 from screwdyn.mechanism.contact import Contact, Plane, points_of
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint

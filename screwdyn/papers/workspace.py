@@ -7,12 +7,11 @@ from reprlib import repr as cut_repr
 from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.spatial import cKDTree
 from scipy.stats import qmc
 
-from screwdyn.core import Array, ScrewdynError, UnknownNameError, expressions
+from screwdyn.core import Array, Flags, ScrewdynError, UnknownNameError, expressions
 from screwdyn.mechanism import check_open, screw_kind
 from screwdyn.papers.formulations import denoc
 from screwdyn.tree import KinematicTree
@@ -37,7 +36,7 @@ class Arm(NamedTuple):
     tip: str  # the link whose origin works: its positions are the workspace
     low: Array  # range of each position, (n,), rad or m
     high: Array
-    turning: npt.NDArray[np.bool_]  # whether a joint turns by at least 2π, so that its range is no limit to the pose
+    turning: Flags  # whether a joint turns by at least 2π, so that its range is no limit to the pose
     units: tuple[str, ...]  # "N m" or "N" for each coordinate
 
     @classmethod
@@ -160,7 +159,7 @@ class Reach:
         box = np.prod(high - low)
         return Estimate(float(box * fractions.mean()), float(box * error)), q[reached]
 
-    def solve(self, x: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+    def solve(self, x: Array) -> tuple[Array, Flags]:
         """Configurations (m, n) that reach positions x (m, k) from the nearest samples, and whether they do, (m,)."""
         nearest = np.reshape(self._points.query(x, _STARTS)[1], (len(x), _STARTS))
         q, missed = self._q[nearest[:, 0]], np.arange(len(x))
@@ -170,7 +169,7 @@ class Reach:
             missed = missed[~reached]
         return q, ~np.isin(np.arange(len(x)), missed)
 
-    def _newton(self, x: Array, q: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+    def _newton(self, x: Array, q: Array) -> tuple[Array, Flags]:
         """Levenberg-Marquardt with damping |r|², which keeps steps below ½ and converges quadratically."""
         arm, q = self.arm, q.copy()
         low, high = np.where(arm.turning, -np.inf, arm.low), np.where(arm.turning, np.inf, arm.high)

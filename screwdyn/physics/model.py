@@ -8,27 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from screwdyn.core import Array, ArrayLike, cached_property, expressions
-from screwdyn.core.errors import (
-    InertiaError,
-    JointError,
-    ShapeError,
-    SingularAttachmentError,
-    UnboundSymbolError,
-    UnknownNameError,
-)
+from screwdyn.core import Array, ArrayLike, Flags, Indices, cached_property, errors, expressions
 from screwdyn.mechanism import Attachment, Joint, Mechanism, Topology
-from screwdyn.physics.charts import (
-    COLUMN,
-    ORIENTATION,
-    POSITION,
-    RATIO,
-    Charts,
-    ConfigurationSpace,
-    charts_of,
-)
+from screwdyn.physics.charts import COLUMN, ORIENTATION, POSITION, RATIO, Charts, ConfigurationSpace, charts_of
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.quantities import WITH_LOOPS, Places, Quantities, Quantity
@@ -180,7 +163,7 @@ class Model:
         """The table if it contains numbers only; None if there are expressions."""
         try:
             return self.table
-        except UnboundSymbolError:
+        except errors.UnboundSymbolError:
             return None
 
     def __repr__(self) -> str:
@@ -226,7 +209,7 @@ class Model:
         return np.array([np.inf if joint.effort is None else joint.effort for joint in self.movers])
 
     @cached_property
-    def loaded(self) -> npt.NDArray[np.bool_]:
+    def loaded(self) -> Flags:
         """Rows that may carry a payload, (n,): with welded bodies, a passive joint, or a point mass at an end."""
         loaded = np.array([joint.passive for joint in self.joints], dtype=bool)
         carriers = {self.index[at.parent] for at in self.placements.values() if at.freedoms}
@@ -237,7 +220,7 @@ class Model:
         return loaded
 
     @cached_property
-    def columns(self) -> npt.NDArray[np.intp]:
+    def columns(self) -> Indices:
         """The freedom that each row follows, (n,): its own one unless its joint follows another joint."""
         charts = self.charts
         return charts.couplings[:, COLUMN].astype(np.intp) if charts and charts.coupled else np.arange(self.nv)
@@ -304,7 +287,7 @@ class Model:
         forces = flat.reshape(*batch, self.nv)
         if (wrong := np.argwhere((forces != 0) & passive)).size:
             where = tuple(wrong[0])
-            raise JointError(
+            raise errors.JointError(
                 f"joint {self.coordinates[where[-1]]!r} is passive, but the force on it is {forces[where]:g}; give 0"
             )
         return forces
@@ -331,14 +314,16 @@ class Model:
         """
         if status > 0:
             name = self.coordinates[status - 1]
-            return SingularAttachmentError(
+            return errors.SingularAttachmentError(
                 f"nothing beyond joint {name!r} resists its motion{felt}, so its acceleration is undetermined; "
                 f"give a link that it carries an inertia, or make the joint fixed"
             )
         if status == MASSLESS:
-            return InertiaError("no link of the tree has a mass, so there is no centre of mass; give one an inertia")
+            return errors.InertiaError(
+                "no link of the tree has a mass, so there is no centre of mass; give one an inertia"
+            )
         if status == CONFINED:
-            return SingularAttachmentError(
+            return errors.SingularAttachmentError(
                 f"link {link!r} cannot move in all six directions in this configuration, so J M⁻¹ Jᵀ has no inverse; "
                 f"its operational-space inertia is undefined"
             )
@@ -406,23 +391,23 @@ class Model:
     def check_link(self, link: object) -> None:
         """Raise UnknownNameError unless there is such a link."""
         if not isinstance(link, str):
-            raise UnknownNameError.of(link, self.placements)
+            raise errors.UnknownNameError.of(link, self.placements)
         if link not in self.placements:
-            raise UnknownNameError(
+            raise errors.UnknownNameError(
                 f"this model, of revision {self.revision} of the tree, has no link {link!r}; use a new one for links "
-                f"attached later; {UnknownNameError.hint(link, self.placements)}"
+                f"attached later; {errors.UnknownNameError.hint(link, self.placements)}"
             )
 
     @staticmethod
     def numbers(what: str, value: ArrayLike) -> Array:
         """A float64 array of real numbers; ShapeError, with the name of the argument, for anything else."""
         if isinstance(value, np.ma.MaskedArray):
-            raise ShapeError(f"{what} is a masked array; give a plain one, such as {what}.filled(0.0)")
+            raise errors.ShapeError(f"{what} is a masked array; give a plain one, such as {what}.filled(0.0)")
         try:
             return expressions.real(value)
         except (TypeError, ValueError, OverflowError):
             hint = "; give its positions and rates, .q and .qd" if hasattr(value, "qd") else ""
-            raise ShapeError(f"{what} must be an array of real numbers; got {value!r}{hint}") from None
+            raise errors.ShapeError(f"{what} must be an array of real numbers; got {value!r}{hint}") from None
 
     def arrays(self, named: Mapping[str, ArrayLike], checked: bool = True) -> tuple[list[Array], tuple[int, ...]]:
         """Check and broadcast arrays over the positions or the freedoms; returns them and the batch shape.
@@ -435,7 +420,7 @@ class Model:
             a = value if type(value) is np.ndarray and value.dtype is _FLOAT64 else self.numbers(what, value)
             names, size = ("positions", self.nq) if what in POSITIONS else ("coordinates", self.nv)
             if a.ndim == 0 or a.shape[-1] != size:
-                raise ShapeError(
+                raise errors.ShapeError(
                     f"{what} has shape {a.shape}; expected (…, {size}), one entry for each of: "
                     f"{', '.join(getattr(self, names)) or 'no coordinates'}"
                 )
@@ -445,7 +430,7 @@ class Model:
             finite = np.isfinite(a)
             if np.count_nonzero(finite) < a.size:
                 where = tuple(np.argwhere(~finite)[0])
-                raise ShapeError(
+                raise errors.ShapeError(
                     f"{what} is {a[where]} at {getattr(self, names)[where[-1]]!r}; every entry must be finite"
                 )
             if self.charts is not None and what in POSITIONS:
@@ -456,7 +441,7 @@ class Model:
                 batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
             except ValueError:
                 shapes = ", ".join(f"{what} {a.shape}" for what, a in zip(named, arrays, strict=True))
-                raise ShapeError(f"the batch axes cannot be broadcast together: {shapes}") from None
+                raise errors.ShapeError(f"the batch axes cannot be broadcast together: {shapes}") from None
             arrays = [np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays]
         return arrays, batch
 

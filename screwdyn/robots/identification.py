@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from screwdyn.core import Array, ArrayLike, ScrewdynError, ScrewdynWarning, ShapeError, UnknownNameError
+from screwdyn.core import Array, ArrayLike, Indices, ScrewdynError, ScrewdynWarning, ShapeError, UnknownNameError
 from screwdyn.mechanism.inertia import INERTIAL, Inertia
 from screwdyn.physics.joint_forces import SLIP
 from screwdyn.tree import KinematicTree
@@ -439,7 +438,7 @@ class BaseParameters:
     names: tuple[str, ...]
     units: tuple[str, ...]
     matrix: Array
-    kept: npt.NDArray[np.intp]
+    kept: Indices
     condition: float
 
     def __len__(self) -> int:
@@ -632,7 +631,7 @@ def _lengths(A: Array) -> Array:
     return np.where(size > _ROUNDING * largest, size, largest or 1.0)
 
 
-def dependencies(A: Array, rank: int | None = None) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
+def dependencies(A: Array, rank: int | None = None) -> tuple[Indices, Indices, Array]:
     """Columns kept, the first ones of dependent ones; the others; and ``A[:, dropped] = A[:, kept] @ coefficients``."""
     from scipy.linalg import lstsq, qr
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from screwdyn.core import Array, ScrewdynError, file_errors
+from screwdyn.core import Array, Flags, ScrewdynError, file_errors
 from screwdyn.screws.screw import rotation_vector_of
 from screwdyn.views import checked_path
 
@@ -99,7 +98,7 @@ class HeatMap:
 
     title: str
     values: Array  # (n, n) or (n,)
-    cells: npt.NDArray[np.bool_]  # of the same shape
+    cells: Flags  # of the same shape
 
 
 def plot_heat_maps(

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core import Array, ScrewdynError
-from screwdyn.views.scene import Flags, Scene, Solid, arrow, creased
+from screwdyn.core import Array, Flags, ScrewdynError
+from screwdyn.views.scene import Scene, Solid, arrow, creased
 
 try:
     from matplotlib import get_data_path

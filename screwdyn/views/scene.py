@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from screwdyn.core import Array, ArrayLike, ScrewdynError, ScrewdynWarning, UnknownNameError, expressions, file_errors
+from screwdyn.core import Array, ArrayLike, Flags, ScrewdynError, ScrewdynWarning, UnknownNameError, expressions
+from screwdyn.core.errors import file_errors
 from screwdyn.mechanism import Attachment, Inertia, Joint, Loop, Shape, Topology, Use
 from screwdyn.physics import Robot, subtree_wrench
 from screwdyn.screws.screw import axis, frame_along, pitch, pose, pose_of
@@ -313,8 +313,6 @@ def joint_point(joint: Joint) -> Array:
 
 # Scenes ---------------------------------------------------------------------------------------------------------------
 
-# Of each frame.
-Flags = npt.NDArray[np.bool_]
 # The group of the nodes of joints that close loops.
 LOOPS = "loops"
 

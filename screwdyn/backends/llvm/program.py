@@ -20,7 +20,6 @@ from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from screwdyn.backends.kernels import entry
 from screwdyn.backends.kernels.entry import address
@@ -29,18 +28,13 @@ from screwdyn.backends.llvm.machine import Loaded, compiling, host, object_file
 from screwdyn.backends.tape import trace
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape, TooLong
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined
-from screwdyn.core.types import apart
+from screwdyn.core import Array, Flags, apart
+from screwdyn.physics import CATALOGUE, INTERNAL, STEPS, Feedback, JointForces, Model, quantities
 from screwdyn.physics import charts as charting
-from screwdyn.physics import quantities
 from screwdyn.physics.charts import Charts
-from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces
-from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL
 from screwdyn.physics.reductions import aligned_frames
 from screwdyn.physics.table import ARMATURE, MASS, PARENT, PLACE
 
-Array = npt.NDArray[np.float64]
-Opened = npt.NDArray[np.bool_]
 # Functions with more operations are not compiled; compiling this many takes about 5 s.
 LARGEST = 50_000
 # Memory of an operation on a tape, in bytes.
@@ -400,7 +394,7 @@ class Structure(NamedTuple):
     """The structure that code is made for."""
 
     table: Array  # (n + 1, 27), rows of a model, with zeros for their inertias, and the base's
-    opened: Opened  # (n, 10), which inertial numbers are parameters; the others are zero
+    opened: Flags  # (n, 10), which inertial numbers are parameters; the others are zero
     charts: Charts | None = None  # of a model with group joints or couplings
     places: Array = NO_PLACES  # (links, 25), of the links of the quantity
 
@@ -425,7 +419,7 @@ class Kept(Generic[Made]):
 
     def __init__(self, make: Callable[[Structure, Any], Made], most: int) -> None:
         self._make, self._most = make, most
-        self._known: OrderedDict[Hashable, tuple[Opened, Any]] = OrderedDict()
+        self._known: OrderedDict[Hashable, tuple[Flags, Any]] = OrderedDict()
         # Several threads that ask for the same object share it; the process is not forked meanwhile.
         self._lock = threading.RLock()
         if hasattr(os, "register_at_fork"):
@@ -433,7 +427,7 @@ class Kept(Generic[Made]):
             os.register_at_fork(before=self._lock.acquire, after_in_parent=release, after_in_child=release)
 
     def serving(
-        self, table: Array, loaded: Opened, what: Any = None, charts: Charts | None = None, places: Array = NO_PLACES
+        self, table: Array, loaded: Flags, what: Any = None, charts: Charts | None = None, places: Array = NO_PLACES
     ) -> Made:
         """The object for ``what`` that serves a model, whose ``loaded`` rows may carry a payload; or a new one."""
         frame = table + 0.0

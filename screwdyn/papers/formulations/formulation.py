@@ -12,7 +12,8 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnknownNameError, expressions
-from screwdyn.mechanism import Inertia, Joint, Mechanism, check_open, leaders, screw_kind
+from screwdyn.mechanism import Inertia, Joint, Mechanism, check_open, screw_kind
+from screwdyn.mechanism.topology import leaders
 from screwdyn.screws.screw import skew_of
 
 _STATES = frozenset(("q", "qd", "qdd", "theta", "thetad"))

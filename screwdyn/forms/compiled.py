@@ -398,7 +398,7 @@ class Compiled(Numbers, Configurations, TakesOut):
             reached = np.empty((given.count, 1))
             arrays = *(np.moveaxis(x, 0, 1) for x in outputs), reached
             compute = partial(stepper.run, samples, every, inputs, arrays)
-            self._in_parts(compute, given.count, _STEPS / steps)
+            self._in_parts(compute, given.count, _STEPS / (steps if given.call else samples * every))
             done += reached
             state, step = [x[-1] for x in outputs], after
         return done

@@ -121,6 +121,13 @@ def test_monte_carlo(found):
     assert abs(sink.std() / settled.std() - 1) < 0.05
 
 
+def test_plan_to_put_down(found):
+    """On the shelf, beyond the reach of a load that hangs still, and almost at rest."""
+    assert found.off < 0.03 and found.speed < 0.25
+    assert abs(found.run["trolley"]).max() < found.RAIL + 0.02 < found.SHELF[0] - 0.5
+    assert abs(found.run["trolley"][-1]) < 0.3 and len(found.seen) > 20
+
+
 def test_robot_as_graph(found):
     assert found.passive == ["left/crate", "right/crate"]
     assert len(found.moving) == found.robot.nv == 17

@@ -95,7 +95,50 @@ def compare(method: str) -> None:
         )
 
 
+def compare_changes(joint: sd.Joint | None) -> None:
+    """A table of runs that grasp and release a payload, which MuJoCo's model has all the time."""
+    rng, crate = np.random.default_rng(0), sd.Inertia.box(2.0, (0.2, 0.2, 0.2), com=(0.0, 0.0, 0.3))
+    tree = sd.robots.ur5()
+    grasp = sd.Grasp(crate, to="tool0", joint=joint, at=(0, 0, 0.1), name="crate", twist="at_rest")
+    release, loaded = sd.Release("crate"), tree.copy()
+    grasp.restructure(loaded)
+    theirs, fast, carrying = model(loaded, "Euler"), tree.compile(threads=1), loaded.compile(threads=1)
+    data = mujoco.MjData(theirs)
+    q, qd = rng.normal(size=(2, RUNS, tree.nv))
+    grasped, released = rng.integers(0, 40, RUNS), rng.integers(60, STEPS, RUNS)
+    found = fast.rollout(q, qd, STEPS, DT, events=[(grasp, grasped), (release, released)])
+    worst = 0.0
+    for k in range(RUNS):  # each run alone, with a tree that is changed
+        one, state, before = tree.copy(), sd.State(tree, q[k], qd[k]), 0
+        for change, step in ((grasp, grasped[k]), (release, released[k]), (None, STEPS)):
+            if step > before:
+                form = carrying if "crate" in one.links else fast
+                end = form.rollout(state.q, state.qd, int(step - before), DT)
+                state, before = sd.State(one, end.q, end.qd), step
+            state = change.happen(one, state).state if change else state
+        ours = np.concatenate([found.q[k, :6], found.qd[k, :6]])
+        expected = np.concatenate([state.q, state.qd])
+        worst = max(worst, np.abs(ours - expected).max() / (1 + np.abs(expected).max()))
+    assert worst < 1e-10
+    scope = {"fast": fast, "given": (q, qd, STEPS, DT)}
+    scope |= {"common": [(grasp, 30), (release, 70)], "own": [(grasp, grasped), (release, released)]}
+    calls = {
+        "no changes": "fast.rollout(*given)",
+        "a grasp and a release": "fast.rollout(*given, events=common)",
+        "at steps of each run": "fast.rollout(*given, events=own)",
+    }
+    one = clock(f"mujoco.mj_step(model, data, {STEPS})", {"mujoco": mujoco, "model": theirs, "data": data})
+    print(f"payload {'welded' if joint is None else 'on a passive hook'}: {worst:.1e} from {RUNS} runs alone")
+    print(f"  {'':32s}{'ns per step':>12s}{'mujoco':>10s}{'ratio':>8s}{'10^6 steps/s':>14s}")
+    for what, call in calls.items():
+        a, b, ratio = side_by_side(clock(call, scope), one, 10)
+        times = 1e9 * a / (RUNS * STEPS), 1e9 * b / STEPS
+        print(f"  {what:32s}{times[0]:12.1f}{times[1]:10.0f}{RUNS / ratio:8.0f}{1e3 / times[0]:14.1f}", flush=True)
+
+
 if __name__ == "__main__":
     print(f"{machine()}, mujoco {mujoco.__version__}; {RUNS} runs of {STEPS} steps, target: {TARGET}\n")
     for name in INTEGRATORS:
         compare(name)
+    for joint in (None, sd.revolute("x", passive=True)):
+        compare_changes(joint)

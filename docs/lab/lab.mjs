@@ -59,8 +59,11 @@ export class Kernels {
     const table = this.kept(rows.flat()), of = this.kept(places.flat());
     const parents = this.kept(robot.rows.map((row) => row[PARENT]), Int32Array);
     const firsts = this.kept(rows.map((row) => row[FIRST]), Int32Array);
-    const counts = [1, n, n, places.length, path, 0, 0, 0];
-    const context = this.kept([...counts, table, 0, 0, 0, table, of, parents, firsts, 0, 0, 0, 0, 0], Int32Array);
+    const { ball, terms } = robot, where = range(n).map((k) => (ball < 0 || k < ball ? k : -1));
+    const charts = [this.kept(where, Int32Array), this.kept([ball, ball, 4, 0], Int32Array), this.kept(terms.flat())];
+    const counts = [1, n, robot.nq, places.length, path, 0, Number(ball >= 0), terms.length];
+    const moved = ball < 0 ? table : this.kept(rows.flat()), lists = [...charts, moved, of, parents, firsts];
+    const context = this.kept([...counts, table, ...lists, 0, 0, 0, 0, 0], Int32Array);
     const arrays = given.map((values) => this.kept(values)), results = this.room(sizes);
     const addresses = this.kept([...arrays, ...results], Int32Array);
     const end = this.end + this.code[`screwdyn_scratch_${name}`](context);
@@ -98,8 +101,10 @@ export class Load {
 }
 
 export class Robot {
-  constructor(kernels, { rows, base, links, coordinates, hand }) {
-    Object.assign(this, { kernels, rows, base, links, coordinates, hand, n: rows.length });
+  // The rows, of which those from ``ball`` on, if it is not −1, are of a ball joint: its positions are a quaternion.
+  constructor(kernels, { rows, base, links, coordinates, hand }, ball = -1, terms = []) {
+    Object.assign(this, { kernels, rows, base, links, coordinates, hand, ball, terms, n: rows.length });
+    this.nq = this.n + Number(ball >= 0);
   }
 
   place(name) {
@@ -109,6 +114,7 @@ export class Robot {
   // This robot with a load on its hand: with the rows of the load's joint, or with the load as a part of a row.
   carrying(load, joint, home = STILL) {
     const rows = this.rows.map((row) => [...row]), inertia = [load.mass, ...load.com, ...load.moments];
+    const { n } = this, ball = joint.terms.length ? n : -1;
     const [carrier, , ...rest] = this.place(this.hand), hand = rest.slice(0, 12), count = joint.rows.length;
     let pose, row = carrier;
     if (count) {
@@ -117,7 +123,7 @@ export class Robot {
       const body = this.kernels.numbers("weld", [...pose, ...STILL, ...inertia], 22).slice(12);
       for (const [k, own] of joint.rows.entries()) {
         const start = k ? own : [...first, ...own.slice(12)];
-        rows.push([...start, ...(k === count - 1 ? body : NOTHING), row, rows.length, 0]);
+        rows.push([...start, ...(k === count - 1 ? body : NOTHING), row, ball < 0 ? rows.length : ball, 0]);
         row = rows.length - 1;
       }
     } else {
@@ -127,7 +133,9 @@ export class Robot {
     }
     const com = added(pose.slice(9), rotated(pose.slice(0, 9), load.com));
     const place = [row, BODY_FRAME, ...pose, ...com, load.mass, ...load.moments, count];
-    const robot = new Robot(this.kernels, { ...this, rows, links: [...this.links, { name: load.name, place }] });
+    const links = [...this.links, { name: load.name, place }];
+    const terms = joint.terms.map(([m, k, l, c]) => [m + n, k + n, l + n, c]);
+    const robot = new Robot(this.kernels, { ...this, rows, links }, ball, terms);
     robot.coordinates = [...this.coordinates, ...joint.names];
     return robot;
   }
@@ -170,6 +178,21 @@ export class Robot {
 
   accelerations(q, qd, tau) {
     return this.kernels.run("forward_dynamics", this, [q, qd, tau], [this.n])[0];
+  }
+
+  // dq/dt: the rates, but half the product of a ball's quaternion and (ω, 0).
+  positionRate(q, v) {
+    if (this.ball < 0) return v;
+    const k = this.ball, axis = q.slice(k, k + 3), u = v.slice(k);
+    const turn = added(crossed(axis, u), u, q[k + 3]);
+    return [...v.slice(0, k), ...turn.map((x) => x / 2), -dot(axis, u) / 2];
+  }
+
+  // The positions with a quaternion of length 1.
+  unit(q) {
+    if (this.ball < 0) return q;
+    const length = Math.hypot(...q.slice(this.ball));
+    return q.map((x, k) => (k < this.ball ? x : x / length));
   }
 
   // The law of all changes (docs/mathematics.md §6), for a load that has just become a part of this robot: the rates
@@ -233,22 +256,27 @@ export class Swing {
 
   // One step of the method of Runge and Kutta, in which the forces are constant.
   step(dt) {
-    const tau = this.torque(), { q, qd } = this, f = (x, v) => this.robot.accelerations(x, v, tau);
-    const a1 = f(q, qd), v2 = added(qd, a1, dt / 2);
-    const a2 = f(added(q, qd, dt / 2), v2), v3 = added(qd, a2, dt / 2);
-    const a3 = f(added(q, v2, dt / 2), v3), v4 = added(qd, a3, dt);
-    const a4 = f(added(q, v3, dt), v4);
-    const mean = (a, b, c, d) => a.map((x, k) => (dt / 6) * (x + 2 * b[k] + 2 * c[k] + d[k]));
-    const moved = mean(qd, v2, v3, v4);
-    [this.q, this.qd] = [added(q, moved), added(qd, mean(a1, a2, a3, a4))];
+    const tau = this.torque(), { robot, q, qd } = this, stages = [];
+    for (const part of [0, dt / 2, dt / 2, dt]) {
+      const [rate, a] = stages.at(-1) ?? [zeros(robot.nq), zeros(robot.n)];
+      const x = robot.unit(added(q, rate, part)), v = added(qd, a, part);
+      stages.push([robot.positionRate(x, v), robot.accelerations(x, v, tau)]);
+    }
+    const mean = ([a, b, c, d]) => a.map((x, k) => (dt / 6) * (x + 2 * b[k] + 2 * c[k] + d[k]));
+    const [moved, changed] = [0, 1].map((k) => mean(stages.map((stage) => stage[k])));
+    [this.q, this.qd] = [robot.unit(added(q, moved)), added(qd, changed)];
     this.ledger.work += dot(tau, moved);
     this.t += dt;
     if (this.flying) this.fly(dt);
   }
 
-  // The angles of a hook at which a load hangs straight down: its com is on z of the hand.
+  // The positions of a joint at which a load hangs straight down: its com is on z of the hand.
   hanging(joint) {
     const [R] = split(this.robot.poses(this.q)[this.bare.hand]), [x, y, z] = [-R[6], -R[7], -R[8]];
+    if (joint.terms.length) {
+      const length = Math.sqrt(Math.max(0, 2 + 2 * z)); // the shortest turn from z of the hand to the vertical
+      return length > 1e-6 ? [-y / length, x / length, 0, length / 2] : [1, 0, 0, 0];
+    }
     const first = Math.atan2(-y, z);
     return [first, Math.asin(Math.max(-1, Math.min(1, x)))].slice(0, joint.rows.length);
   }
@@ -281,7 +309,7 @@ export class Swing {
   // Frees the hook again, which starts at rest where it was.
   unweld() {
     const robot = this.bare.carrying(this.load, this.joints[this.was]);
-    const q = [...this.q, ...this.angles], qd = [...this.qd, ...zeros(this.angles.length)];
+    const q = [...this.q, ...this.angles], qd = [...this.qd, ...zeros(robot.n - this.bare.n)];
     Object.assign(this, { robot, q, qd, joint: this.was });
   }
 
@@ -547,6 +575,7 @@ class Laboratory {
       swing[which] = values;
     }
     swing.target = [...swing.q];
+    if (this.view) this.view.target = split(swing.robot.poses(swing.q)[swing.bare.hand])[1].map((x) => x / 2);
     swing.open();
     this.say("The arm is in the state that the address asks for. Press “Run”.");
     if (asked.has("hang")) this.act("hang");
@@ -616,7 +645,7 @@ class Laboratory {
 
   // M_i of the links of the arm.
   terms(robot) {
-    return this.moved.map((name) => robot.contribution(name, this.swing.q.slice(0, robot.n), this.swing.qd).M);
+    return this.moved.map((name) => robot.contribution(name, this.swing.q.slice(0, robot.nq), this.swing.qd).M);
   }
 
   kept(M) {
@@ -664,6 +693,7 @@ class Laboratory {
       const pair = [["q", 3.14], ["qd", 3]].map(([which, limit]) => {
         const field = made("input", { type: "range", min: -limit, max: limit, step: 0.01 }), value = made("output");
         field.setAttribute("aria-label", `${which === "q" ? "position" : "rate"} of ${title}`);
+        field.disabled = which === "q" && k >= 6 && swing.robot.ball >= 0; // a part of a quaternion
         field.oninput = () => this.slide(which, k, Number(field.value));
         line.append(field, value);
         return [field, value];

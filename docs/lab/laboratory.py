@@ -41,6 +41,7 @@ ARM, HAND, START = "sd.robots.ur5()", "tool0", [0.4, -1.7, 1.5, -1.37, -1.57, 0.
 JOINTS = {
     "hook": 'sd.universal("x", "y", passive=True, name="hook")',
     "pin": 'sd.revolute("x", passive=True, name="hook")',
+    "ball": 'sd.spherical(passive=True, name="hook")',
     "weld": "sd.fixed()",
 }
 
@@ -111,7 +112,7 @@ def surface(solid: Solid) -> dict[str, Any]:
 
 
 def joint(python: str) -> dict[str, Any]:
-    """The rows of a joint on a link, without those of the body that it carries."""
+    """The rows of a joint on a link, without those of the body that it carries, and the terms of a ball's chart."""
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.point(1.0), to=tree.base, joint=eval(python), name="load")
     at: Placement = tree.model.placements["load"]
@@ -120,6 +121,7 @@ def joint(python: str) -> dict[str, Any]:
         "python": python,
         "names": tree.coordinates,
         "rows": [*map(list, at.freedoms)],
+        "terms": tree.model.charts.terms.tolist() if tree.nq > tree.nv else [],
         "link": link,
     }
 

@@ -98,6 +98,12 @@ def test_the_laboratory_changes_a_moving_arm_by_keys(laboratory):
     assert page.evaluate("lab.swing.robot.links.length") == 11
     assert page.evaluate("lab.swing.ledger.lost") > 0.01
     assert abs(page.evaluate("lab.swing.unaccounted")) < 1e-6
+    page.evaluate("document.getElementById('joint').value = 'ball'")
+    press_enter(page, "hang")
+    assert coordinates(page)[6:] == ["θ1", "θ2", "θ3"]
+    page.evaluate("lab.swing.target[0] -= 1; lab.advance(0.5)")
+    assert page.evaluate("Math.hypot(...lab.swing.q.slice(6))") == pytest.approx(1, abs=1e-12)
+    assert abs(page.evaluate("lab.swing.unaccounted")) < 1e-6
     yaw = page.evaluate("lab.view.yaw")
     page.evaluate("document.getElementById('view').focus()")
     page.press("ArrowLeft")

@@ -1,13 +1,8 @@
-"""How coordinates enter the rows of a table where they are not those of the rows: group joints and couplings.
+"""How coordinates enter the rows of a table where they are not those of the rows: group joints.
 
-With mimic joints (docs/mathematics.md §8), the coordinates of the rows are x = W y + const, with one entry in each row
-of the constant W and y the coordinates of the tree. Results over the rows are contracted: M = Wᵀ M_rows W,
-C = Wᵀ C_rows W, g = Wᵀ g_rows, J = J_rows W. Couplings are an array with three columns for each row: the coordinate
-that it follows, the ratio, and the offset.
-
-A group joint (§7) of k freedoms is k rows. The chart is re-centred at the present pose: the home of the first row is
-multiplied by the joint's pose g(q), and the coordinates of all its rows are 0. Time derivatives have an additional
-term, because the chart moves: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_k] = Σ_m c^m_lk S_m,
+A group joint (docs/mathematics.md §7) of k freedoms is k rows. The chart is re-centred at the present pose: the home of
+the first row is multiplied by the joint's pose g(q), and the coordinates of all its rows are 0. Time derivatives have
+an additional term, because the chart moves: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_k] = Σ_m c^m_lk S_m,
 
     C = C_rows + M D,   J̇ = J̇_rows + J D,   ID(q, ν, ν̇) = ID_rows(ν, ν̇ + D ν),   FD = FD_rows − D ν.
 """
@@ -19,23 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.core import expressions
 from screwdyn.core.types import Array
 from screwdyn.mechanism.chart import Chart, check_lengths, structure_constants
 from screwdyn.mechanism.joint import Joint, pose_at, twists_at
-from screwdyn.mechanism.topology import leaders
 from screwdyn.screws import screw
 from screwdyn.screws.screw_system import whole_turns
 
+from .couplings import COUPLING, couplings_of
 from .link_steps import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
 from .placement import Placement
-from .recursions.links import clear
-from .table import Table, home, path_of, renamed, store
+from .table import Table, home, renamed, store
 
 # Added to θ², which it does not change unless θ < 1e-22: the formulas of ``integrate`` divide by θ and by θ².
 TINY = 1e-60
-# Columns of couplings, and of ``Charts.groups``.
-COLUMN, RATIO, OFFSET, COUPLING = 0, 1, 2, 3
+# Columns of ``Charts.groups``.
 ROW, POSITION, ORIENTATION, TRANSLATIONS, GROUP = 0, 1, 2, 3, 4
 # A step in rad and m below which the search for positions ends, and the largest number of steps.
 _STEP, _MOST_STEPS = 1e-14, 100
@@ -247,7 +239,7 @@ def charts_of(former: Charts | None, row: int, position: int, new: Sequence[Plac
         row, position = row + len(at.freedoms), position + joint.nq
     where, groups, terms = _joined(where, new_where), _joined(groups, new_groups), _joined(terms, new_terms)
     if coupled:
-        return Charts(where, groups, terms, _couplings(where, new))
+        return Charts(where, groups, terms, couplings_of(where, new))
     return Charts(where, groups, terms, _ORDINARY.couplings) if len(groups) else None
 
 
@@ -256,25 +248,6 @@ def _joined(rows: Array, further: list[Any]) -> Array:
     if not further:
         return rows
     return np.concatenate([rows, further]) if len(rows) else np.array(further, rows.dtype)
-
-
-def _couplings(where: Array, links: Sequence[Placement]) -> Array:
-    """The couplings of all rows; in ``where``, rows that follow another one get its position."""
-    joints = {at.name: at.joint for at in links if at.joint is not None and at.name is not None}
-    first: dict[str, int] = {}
-    columns: dict[str, int] = {}
-    row = 0
-    for name, joint in joints.items():
-        first[name], row = row, row + joint.screws.shape[1]
-        columns |= zip(joint.freedom_names(name), itertools.count(len(columns)), strict=False)
-    couplings: list[list[Any]] = []
-    follows = leaders(joints)
-    for name, joint in joints.items():
-        leader, ratio, offset = follows.get(name, (name, 1.0, 0.0))
-        if joint.mimic is not None:
-            where[first[name]] = where[first[leader]]
-        couplings += [[columns[x], ratio, offset] for x in joints[leader].freedom_names(leader)]
-    return expressions.array(couplings)
 
 
 _ANYWHERE = (-np.pi, np.pi)
@@ -375,72 +348,3 @@ def positions_near(joint: Joint, T: Array) -> tuple[Array, Array]:
             break
         q = space.integrate(q, step)
     return q, gap
-
-
-# Couplings
-
-
-def follow(couplings: Table, x: Table) -> None:
-    """Coordinates of the rows from those that they follow, in place: ratio · x + offset."""
-    for i in range(couplings.shape[0]):
-        x[i] = couplings[i, RATIO] * x[i] + couplings[i, OFFSET]
-
-
-def spread(couplings: Table, v: Table, rows: Table) -> None:
-    """W v: rates or accelerations of the rows."""
-    for i in range(couplings.shape[0]):
-        rows[i] = couplings[i, RATIO] * v[int(couplings[i, COLUMN])]
-
-
-def contracted_vector(couplings: Table, rows: Table, out: Table) -> None:
-    """Wᵀ rows."""
-    for k in range(out.shape[0]):
-        out[k] = 0.0
-    for i in range(couplings.shape[0]):
-        k = int(couplings[i, COLUMN])
-        out[k] = out[k] + couplings[i, RATIO] * rows[i]
-
-
-def contracted_columns(couplings: Table, rows: Table, out: Table) -> None:
-    """A W for a matrix A with a column for each row of the table."""
-    clear(out)
-    for r in range(out.shape[0]):
-        for i in range(couplings.shape[0]):
-            k = int(couplings[i, COLUMN])
-            out[r, k] = out[r, k] + couplings[i, RATIO] * rows[r, i]
-
-
-def contracted_rows(couplings: Table, rows: Table, out: Table) -> None:
-    """Wᵀ A for a matrix A with a row for each row of the table."""
-    clear(out)
-    for i in range(couplings.shape[0]):
-        k = int(couplings[i, COLUMN])
-        for c in range(out.shape[1]):
-            out[k, c] = out[k, c] + couplings[i, RATIO] * rows[i, c]
-
-
-def contracted_matrix(couplings: Table, rows: Table, out: Table) -> None:
-    """Wᵀ A W for a square matrix A over the rows of the table."""
-    clear(out)
-    for i in range(couplings.shape[0]):
-        k = int(couplings[i, COLUMN])
-        for j in range(couplings.shape[0]):
-            l = int(couplings[j, COLUMN])
-            out[k, l] = out[k, l] + couplings[i, RATIO] * couplings[j, RATIO] * rows[i, j]
-
-
-def contracted_symmetric(couplings: Table, rows: Table, out: Table) -> None:
-    """Wᵀ A W for a symmetric matrix A, with a result that is symmetric to the last bit."""
-    contracted_matrix(couplings, rows, out)
-    for k in range(out.shape[0]):
-        for l in range(k):
-            out[l, k] = out[k, l]
-
-
-def couplings_of_path(table: Table, couplings: Table, row: int) -> Table:
-    """Couplings of the rows on the path to a row, from the base on, over the coordinates of the path in their order."""
-    path = couplings[path_of(table, row)[::-1]]
-    columns = path[:, COLUMN].tolist()
-    number = {column: k for k, column in enumerate(sorted(set(columns)))}
-    path[:, COLUMN] = [number[column] for column in columns]
-    return path

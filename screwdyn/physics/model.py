@@ -11,7 +11,8 @@ import numpy as np
 
 from screwdyn.core import Array, ArrayLike, Flags, Indices, cached_property, errors, expressions
 from screwdyn.mechanism import Attachment, Joint, Mechanism, Topology
-from screwdyn.physics.charts import COLUMN, ORIENTATION, POSITION, RATIO, Charts, ConfigurationSpace, charts_of
+from screwdyn.physics.charts import ORIENTATION, POSITION, Charts, ConfigurationSpace, charts_of
+from screwdyn.physics.couplings import COLUMN, RATIO
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.quantities import WITH_LOOPS, Places, Quantities, Quantity

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.physics import charts
+from screwdyn.physics import charts, couplings
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.recursions import links, loops, whole_tree
 
@@ -91,12 +91,12 @@ class Result:
     def contraction(self) -> Callable[[Any, Any, Any], None] | None:
         """How the result over the rows of a table with couplings is contracted; None if it has no axis of freedoms."""
         if self.shape[-1:] not in (("v",), ("k",)):
-            return charts.contracted_rows if self.shape[:1] == ("v",) else None
+            return couplings.contracted_rows if self.shape[:1] == ("v",) else None
         if len(self.shape) == 1:
-            return charts.contracted_vector
+            return couplings.contracted_vector
         if self.shape[0] != self.shape[1]:
-            return charts.contracted_columns
-        return charts.contracted_symmetric if self.symmetric else charts.contracted_matrix
+            return couplings.contracted_columns
+        return couplings.contracted_symmetric if self.symmetric else couplings.contracted_matrix
 
 
 class Coupled(NamedTuple):

@@ -14,7 +14,8 @@ import numpy as np
 from screwdyn.core import Array, expressions
 from screwdyn.physics import link_steps as steps
 from screwdyn.physics import table as rows
-from screwdyn.physics.charts import follow, recentre
+from screwdyn.physics.charts import recentre
+from screwdyn.physics.couplings import follow
 from screwdyn.physics.link_steps import ZERO, JointScrew, Matrix, Pose, RigidInertia, Scalar
 from screwdyn.physics.placement import Placement, squared
 from screwdyn.physics.table import ARMATURE, INERTIA, MASS, PARENT, SLIDE, TURN, Table, body, home, joint_screw, parent

@@ -19,7 +19,7 @@ import numpy as np
 from screwdyn.backends.kernels import in_python
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, Context
 from screwdyn.core.errors import ScrewdynWarning
-from screwdyn.physics import charts, placement
+from screwdyn.physics import couplings, placement
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, SOLVING, WITH_LOOPS, Quantity
@@ -169,7 +169,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
             context[_PATH] = len(self.model.path(link)) if link else 0
             if self._kind:
                 row = int(places[0, ROW]) if len(places) else -1
-                self._follow(context, charts.couplings_of_path(self.model.table, self._couplings, row))
+                self._follow(context, couplings.of_path(self.model.table, self._couplings, row))
             if entry.places == "one" and frame in _OWN:
                 self._at_once[_OWN[frame]][link] = context
             known[key] = context  # last, because other threads take it from there

@@ -16,7 +16,8 @@ import numpy as np
 from screwdyn.backends.kernels.source import PLACES, STATE, Context, entry_of
 from screwdyn.backends.tape.trace import Subject, Undetermined, computed, constants
 from screwdyn.physics import LARGEST, charts
-from screwdyn.physics.charts import COUPLING, GROUP, Charts
+from screwdyn.physics.charts import GROUP, Charts
+from screwdyn.physics.couplings import COUPLING
 from screwdyn.physics.table import COLUMNS, PLACE
 
 Array = np.ndarray

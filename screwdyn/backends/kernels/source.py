@@ -1,7 +1,7 @@
 """What kernels are, and the C around their recursions: functions of a context, arrays and scratch space.
 
 There are two kernels for each quantity. One is for trees in which each row of the table is a freedom. The other is for
-trees in which joints follow others (``physics.charts``): it calls kernels of the first kind over the rows, and
+trees in which joints follow others (``physics.couplings``): it calls kernels of the first kind over the rows, and
 contracts the results. Addresses are integers. ``in_python`` computes the same without C.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
-from screwdyn.physics import charts
-from screwdyn.physics.charts import COUPLING
+from screwdyn.physics import charts, couplings
+from screwdyn.physics.couplings import COUPLING
 from screwdyn.physics.quantities import ACCELERATIONS, ARGUMENTS, CATALOGUE, INTERNAL, Dimension, Quantity
 from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS, Workspace
 
@@ -254,10 +254,10 @@ def _coupled(k: _Kernel) -> None:
     """Compute the quantity over the rows for state b, and contract the results."""
     entry = k.entry
     k.compute(charts.recentre, "table", "where", "groups", "q", "moved", "x")
-    k.compute(charts.follow, "couplings", "x")
+    k.compute(couplings.follow, "couplings", "x")
     for rate, rows in [*_OF_ROWS.items()][1:]:
         if rate in entry.arguments:
-            k.compute(charts.spread, "couplings", rate, rows)
+            k.compute(couplings.spread, "couplings", rate, rows)
     for part in _parts(entry):
         given = [_OF_ROWS.get(name, name) for name in part.arguments]
         plain = "{}_of_freedoms" if entry.coupled else "out_{}"

@@ -16,8 +16,10 @@ import numpy.typing as npt
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.core import expressions
 from screwdyn.physics import charts as charting
+from screwdyn.physics import couplings as coupling
 from screwdyn.physics import link_steps
-from screwdyn.physics.charts import COLUMN, OFFSET, Charts
+from screwdyn.physics.charts import Charts
+from screwdyn.physics.couplings import COLUMN, OFFSET
 from screwdyn.physics.quantities import ACCELERATIONS, CATALOGUE, INTERNAL, Dimension, Quantity, Result
 from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.reductions import base_parameters, moved_zeros
@@ -112,7 +114,7 @@ class Subject(NamedTuple):
             couplings = couplings.astype(object)
             if self.zeros is not None:
                 couplings[:, OFFSET] += self.zeros
-            charting.follow(couplings, x)
+            coupling.follow(couplings, x)
         elif self.zeros is not None:
             x = x + self.zeros
         for angle in x:
@@ -125,7 +127,7 @@ class Subject(NamedTuple):
         if self.couplings is None:
             return v.copy()
         rows = zeros(len(self.table) - 1)
-        charting.spread(self.couplings, v, rows)
+        coupling.spread(self.couplings, v, rows)
         return rows
 
     def contracted(self, result: Result, rows: Scalars) -> Scalars:
@@ -135,7 +137,7 @@ class Subject(NamedTuple):
             return rows
         if "k" in result.shape:
             assert self.places is not None
-            couplings = charting.couplings_of_path(self.table, couplings, int(self.places[0, ROW]))
+            couplings = coupling.of_path(self.table, couplings, int(self.places[0, ROW]))
         out = zeros(*map(self.size, result.shape))
         contraction(couplings, rows, out)
         return out

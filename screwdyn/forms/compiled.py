@@ -21,19 +21,15 @@ from screwdyn.backends.llvm import machine, program
 from screwdyn.backends.llvm.program import LARGEST_STEP, Compilation, Function, StepKind, Stepper
 from screwdyn.backends.tape.tape import TooLong
 from screwdyn.backends.tape.trace import Undetermined
-from screwdyn.core import errors, expressions
+from screwdyn.core import Array, ArrayLike, Flags, apart, check_out, errors, expressions, hand_over
 from screwdyn.core.errors import ScrewdynError, ShapeError, SingularAttachmentError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
 from screwdyn.forms.switches import Integers, Lanes, Switching, Union, moved, scheduled, sources, sums
-from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.topology import check_no_rotor, check_open
-from screwdyn.physics.contribution import SHARES, share_of
-from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces
+from screwdyn.mechanism import Inertia, check_no_rotor, check_open
+from screwdyn.physics import SHARES, STEPS, Feedback, JointForces, Model, share_of
 from screwdyn.physics.link_steps import Pose
-from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, SOLVING, Method, Quantity, TakesOut
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.physics.table import PLACE
@@ -511,7 +507,7 @@ class Rollout:
     q: Array
     qd: Array
     steps: npt.NDArray[np.int64]
-    failed: npt.NDArray[np.bool_]
+    failed: Flags
     compiled: Compiled
 
 

@@ -10,8 +10,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from screwdyn.core import expressions
-from screwdyn.core.types import Array
+from screwdyn.core import Array, expressions
 from screwdyn.mechanism.topology import leaders
 
 from .placement import Placement

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from screwdyn.core import Array, ArrayLike, ScrewdynError
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
+from screwdyn.physics import Robot, State
 from screwdyn.views.scene import Arrow, Color, Part, Scene, SceneNode, View, creased, still
 
 try:

@@ -163,6 +163,12 @@ class Dynamics(Quantities):
             raise self._error(kernels, status, None, {"q": q})
         return found
 
+    def _holding(self, freedoms: Sequence[int]) -> Numbers:
+        """The quantities of the present model with freedoms, by their indices, that do not move: q̈ of them is zero."""
+        held = Numbers(self._kernels.model)
+        held._kernels = Kernels(held.model, freedoms)
+        return held
+
     # Inside
 
     def _frozen(self) -> Numbers:

@@ -275,7 +275,7 @@ class Mechanism:
     def without_friction(self) -> Self:
         """A copy of the tree whose joints have no dry friction, which states and handles of this tree fit.
 
-        Such as for a simulation with closed loops, in which joints cannot stick. Damping stays.
+        Such as for derivatives of a run with closed loops. Damping stays.
 
         Examples
         --------

@@ -276,6 +276,7 @@ class Quantities(ABC):
     # What impulses cause, and loops that close; see ``forms.numbers``.
     impulse_response: Callable[..., Array]
     _closing: Callable[[Array, Array], tuple[Array, Array]]
+    _holding: Callable[[Sequence[int]], Quantities]
 
     # Dynamics
 

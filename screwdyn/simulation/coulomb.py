@@ -53,7 +53,8 @@ def forces(
     ----------
     G : (n, n) array
         R P Cᵀ with the rows R of what is constrained, the columns C of the forces and the mobility P. It may be
-        singular; then u is unique, and λ is one of several unless a bound decides. A row of zeros has no force.
+        singular; then u is unique, and λ is one of several unless a bound decides. A row of zeros has its bound
+        against b.
     b : (n,) array
         u without these forces. Of impulses λ, u are rates; of forces λ, accelerations.
     low, high : (n,) arrays
@@ -103,6 +104,9 @@ class _Law:
         self.scale = 1 / np.sqrt(np.where(size > 0, size, 1.0))
         self.G, self.b = G * np.multiply.outer(self.scale, self.scale), b * self.scale
         self.size = np.abs((b if terms is None else terms) * self.scale).max(initial=0.0)
+        # A row that cannot move has the force against b.
+        fixed = np.where(b > 0, low, high)
+        low, high = (np.where((size > 0) | (b == 0), bound, fixed) for bound in (low, high))
         self.low, self.high = low / self.scale, high / self.scale
         self.low[self.T], self.high[self.T] = -np.inf, np.inf
         self.friction = np.array([cone.friction for cone in cones]) * self.scale[self.N] / self.scale[self.T[:, 0]]

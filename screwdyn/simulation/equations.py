@@ -10,22 +10,20 @@ from numbers import Real
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from screwdyn.changes import law
 from screwdyn.core.errors import JointError, LoopError, ScrewdynError, ShapeError, TopologyError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, Indices
 from screwdyn.forms.configurations import Limits
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.state import State, by_name
+from screwdyn.simulation.holding import Holding
 
 T = TypeVar("T")
 Torque = Callable[[float, State], ArrayLike | Mapping[str, ArrayLike]]
 Wrenches = Callable[[float, State], Mapping[str, ArrayLike]]
-Mask = npt.NDArray[np.bool_]
 
 # Energies that are integrated with the motion: work of the torques, dissipation in joints, work of the wrenches.
 ENERGIES = 3
@@ -39,14 +37,6 @@ DIFFERENCE = 1e-6
 ASIDE, FAR = 3, 0.05
 # Torque on a passive joint, relative to the largest torque of the call, that counts as rounding and is set to zero.
 ROUNDING = 1e-9
-# A freedom at rest is held up to a force that exceeds its bound by EDGE / 2, and one that is held begins to move at a
-# force that exceeds it by EDGE, relative to the friction, or at a stop relative to the load and to the force for 1
-# rad/s² or m/s²: a rounding error cannot make it alternate between the two.
-EDGE = 1e-9
-# Rate in rad/s or m/s that counts as rest where a change between rest and motion is decided.
-REST = 1e-12
-# Distance from a stop that counts as rounding, relative or in rad or m.
-CONTACT = 1e-12
 
 
 # What acts on the tree: the functions of the user
@@ -270,133 +260,6 @@ class SpringStops:
         self.pressed[k] ^= True
 
 
-class Holding:
-    """Freedoms that are held, with q̈ = 0, and that move, where there is ``friction``, (nv,), or an inelastic stop."""
-
-    def __init__(self, tree: Robot, friction: Array, stops: Limits) -> None:
-        self.tree, self.friction, self.stops = tree, friction, stops
-        self.contact = CONTACT * (1 + np.abs(stops.values))
-        self._note(np.zeros(len(friction)), friction > 0, np.zeros(len(stops.values), dtype=bool))
-
-    def check(self, q: Array) -> None:
-        """Raise ScrewdynError if a position is beyond a stop."""
-        for k in np.flatnonzero(self.stops.excess(q) > self.contact).tolist():
-            _, joint, name, side = self.stops.keys[k]
-            raise ScrewdynError(
-                f"{name!r} is at {q[self.stops.where[k]]:.9g}, beyond {self.stops.values[k]:.9g}, where joint "
-                f"{joint!r} has a stop at its {side} limit; start within the limits, or use a SpringStop"
-            )
-
-    def strikes(self, q: Array, qd: Array) -> list[int]:
-        """The stops that freedoms at their limits run against."""
-        return np.flatnonzero(self._touching(q) & (self.stops.approach(qd) > REST)).tolist()
-
-    def strike(self, q: Array, qd: Array) -> tuple[Array, Array, float]:
-        """The inelastic impact on all stops at whose limits the freedoms are: rates after it, impulse, loss of energy.
-
-        The rates are the nearest ones, in the metric of kinetic energy, that run against no stop: the impulses
-        P only push, and minimise ½ Pᵀ A P + Pᵀ q̇, with A the block of M⁻¹. Friction is finite, so it has no impulse.
-        """
-        touching = self._touching(q)
-        low, high = self._bounds(np.zeros(len(qd)), touching)
-        at = np.flatnonzero((low < 0) | (high > 0))
-        side = _at_bounds(self.tree.mass_matrix(q), at, qd[at], low[at], high[at])
-        stopped = at[side == 0]
-        change, impulse = law.stopped(self.tree, q, qd, stopped), np.zeros(len(qd))
-        impulse[stopped] = self.tree.joint_momentum(q, change)[stopped]
-        rates = qd + change
-        # Those that leave their stop move away from it but for rounding.
-        rates[self.stops.rows[touching & (self.stops.approach(rates) > 0)]] = 0.0
-        return rates, impulse, float(self.tree.kinetic_energy(q, change))
-
-    def settle(self, q: Array, qd: Array, force: Array) -> None:
-        """Decide which freedoms are held from now on, and in which direction the others slide.
-
-        Of the forces λ of friction and stops on the freedoms at rest, within their bounds, those act that minimise
-        ½ λᵀ A λ + λᵀ a, with a the accelerations by ``force`` and A the block of M⁻¹. One moves if λ_i is at a bound.
-        """
-        moving = np.abs(qd) > REST
-        touching = self._touching(q) & ~moving[self.stops.rows]
-        at_rest = ~moving & (self.friction > 0)
-        at_rest[self.stops.rows[touching]] = True
-        self._note(np.where(moving, np.sign(qd), 0.0), at_rest, touching)
-        if self.held.size:
-            at, total = self.held, force + self.force
-            a = self.tree.forward_dynamics(q, qd, total)[at]
-            M, load = self.tree.mass_matrix(q), total - self.tree.bias_force(q, qd)
-            low, high = self._bounds(self.friction + 0.5 * self._edge(M, load), touching)
-            side = _at_bounds(M, at, a, low[at], high[at])
-            direction = self.direction.copy()
-            direction[at] = -side
-            at_rest[at] = side == 0
-            self._note(direction, at_rest, touching)
-
-    def _note(self, direction: Array, held: Mask, touching: Mask) -> None:
-        """Keep sgn q̇ and the friction of what slides, the rows that are held and that slide, and the open stops."""
-        self.direction = direction
-        self.force = -self.friction * direction
-        self.held = np.flatnonzero(held)
-        self.sliding = np.flatnonzero((self.friction > 0) & ~held)
-        self.closed = touching & held[self.stops.rows]
-        self.open = np.flatnonzero(~held[self.stops.rows])
-
-    def _touching(self, q: Array) -> Mask:
-        return np.asarray(self.stops.excess(q) >= -self.contact, dtype=bool)
-
-    def _bounds(self, largest: Array, touching: Mask) -> tuple[Array, Array]:
-        """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
-        low, high = -largest, largest.copy()
-        stops = self.stops
-        low[stops.rows[touching & (stops.sign > 0)]] = -np.inf
-        high[stops.rows[touching & (stops.sign < 0)]] = np.inf
-        return low, high
-
-    def _edge(self, M: Array, load: Array) -> Array:
-        edge = self.friction.copy()
-        at = self.stops.rows
-        edge[at] += np.abs(load[at]) + np.diagonal(M)[at]
-        return EDGE * edge
-
-    def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
-        """q̈, (nv,): M_ff q̈_f = (force − C q̇ − g)_f for the freedoms f that are not held."""
-        return self.tree.impulse_response(q, force - self.tree.bias_force(q, qd), self.held)
-
-    def levels(self, q: Array, qd: Array, force: Array) -> Array:
-        """Numbers that rise through zero when freedoms begin to move or come to rest, or reach open stops."""
-        begins = np.zeros(0)
-        if self.held.size:
-            M, load = self.tree.mass_matrix(q), force - self.tree.bias_force(q, qd)
-            low, high = self._bounds(self.friction + self._edge(M, load), self.closed)
-            reaction = M @ self.tree.impulse_response(q, load, self.held) - load
-            begins = np.maximum(reaction - high, low - reaction)[self.held]
-        rests = -self.direction[self.sliding] * qd[self.sliding]
-        return np.concatenate([begins, rests, self.stops.excess(q)[self.open]])
-
-    def change(self, k: int, q: Array, qd: Array) -> None:
-        """Set in q or q̇ what is known but for rounding when the level k rises: a position at a stop, a rate of rest."""
-        rows = np.concatenate([self.held, self.sliding])
-        if k < len(rows):
-            qd[rows[k]] = 0.0
-        else:
-            entry = self.open[k - len(rows)]
-            q[self.stops.where[entry]] = self.stops.values[entry]
-            if self.stops.approach(qd)[entry] <= 0:  # it left the stop and came back within rounding
-                qd[self.stops.rows[entry]] = 0.0
-
-
-def _at_bounds(M: Array, at: npt.NDArray[np.intp], a: Array, low: Array, high: Array) -> Array:
-    """−1 and 1 where the λ that minimises ½ λᵀ A λ + λᵀ a is at its lower and upper bound, else 0; A of some rows."""
-    from scipy.optimize import lsq_linear
-
-    A = np.linalg.inv(M)[np.ix_(at, at)]
-    unbounded = -np.linalg.solve(A, a)
-    if ((low <= unbounded) & (unbounded <= high)).all():
-        return np.zeros(len(a))
-    root = np.linalg.cholesky(A).T
-    found = lsq_linear(root, -np.linalg.solve(root.T, a), (low, high), method="bvls", tol=1e-14)
-    return np.asarray(found.active_mask, dtype=float)
-
-
 class Phase(NamedTuple):
     """Which freedoms are held and which springs press from a time on.
 
@@ -409,7 +272,7 @@ class Phase(NamedTuple):
     springs: SpringStops | None = None
 
     @property
-    def held(self) -> npt.NDArray[np.intp]:
+    def held(self) -> Indices:
         """The freedoms that are held."""
         return np.zeros(0, dtype=np.intp) if self.holding is None else self.holding.held
 
@@ -449,12 +312,6 @@ class EquationsOfMotion:
         loops = model.topology.loops
         self.closure = Closure(self.tree) if loops else None
         self._ranks = self.closure.ranks(q) if self.closure is not None else {}
-        if loops and self.holding is not None:
-            raise LoopError(
-                f"dry friction and inelastic stops are not available for a tree with closed loops, because they would "
-                f"ignore the forces in {', '.join(map(repr, loops))}; simulate tree.without_friction(), whose damping "
-                f"stays, and use stops=SpringStop(…)"
-            )
         soft = Limits.of(tree, lambda joint: isinstance(by.get(joint), SpringStop))
         found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := by[joint], SpringStop)]
         self.springs = SpringStops(soft, found, q, qd) if found else None
@@ -517,13 +374,15 @@ class EquationsOfMotion:
     def sample(self, t: float, q: Array, qd: Array) -> tuple[Array, Array, Array]:
         """Torques, accelerations and :meth:`forces` at a time, (nv,)."""
         tau, force = self.forces(t, q, qd)
-        return self.none.copy() if tau is None else tau.copy(), self.accelerations(q, qd, force), force.copy()
+        qdd = self.accelerations(q, qd, force)
+        if self.closure is not None and self.holding is not None:  # what loops transmit depends on these forces
+            force = force + self.holding.reaction(q, qd, force)
+        return self.none.copy() if tau is None else tau.copy(), qdd, force.copy()
 
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
         """q̈, (nv,), for all joint forces but those on freedoms that are held."""
-        if self.holding is not None and self.holding.held.size:
-            return self.holding.accelerations(q, qd, force)
-        return np.asarray(self.tree.forward_dynamics(q, qd, force))
+        of = self.tree if self.holding is None else self.holding
+        return np.asarray(of.forward_dynamics(q, qd, force))
 
     def forces(self, t: float, q: Array, qd: Array, power: Array | None = None) -> tuple[Array | None, Array]:
         """The torques, if any, and all forces but those that hold freedoms; the powers of ENERGIES go to ``power``."""
@@ -572,7 +431,7 @@ class EquationsOfMotion:
         """The nearest y, (…, nq + nv + 3), with closed loops; see :meth:`Closure.project`."""
         if self.closure is None:
             return y
-        q, qd = self.closure.project(*self.parts(y))
+        q, qd = (self.closure if self.holding is None else self.holding).project(*self.parts(y))
         return np.concatenate([q, qd, y[..., self.n :]], axis=-1)
 
     def dependent(self, y: Array) -> list[str]:

@@ -99,6 +99,8 @@ class Recorder:
             self._take(times, piece(times))
 
     def _take(self, times: Array, values: Array) -> None:
+        if self.equations.holding is not None:  # what is held now may move at the end
+            values = self.equations.closed(values.T).T
         self.times.append(times)
         self.values.append(values)
         if not self.equations.smooth:
@@ -108,7 +110,8 @@ class Recorder:
     def ended(self) -> tuple[TreeMotion, tuple[Array, ...]]:
         """The motion, and its kinetic and potential energy, work of torques, dissipation and work of wrenches, J."""
         equations = self.equations
-        y = equations.closed(np.concatenate(self.values, axis=1).T)
+        y = np.concatenate(self.values, axis=1).T
+        y = equations.closed(y) if equations.holding is None else y
         q, qd = equations.parts(y)
         if equations.smooth:
             force, torque = equations.own.viscous_force(qd) + equations.own.spring_force(q), np.zeros(qd.shape)

@@ -3,9 +3,8 @@
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from screwdyn.core.types import Array
+from screwdyn.core.types import Array, Flags
 from screwdyn.simulation.coulomb import Cone, forces
 
 # Rate at which a contact approaches, relative to the largest rate before the impact, that counts as rounding.
@@ -72,7 +71,7 @@ def _round(G: Array, u: Array, friction: Array, restitution: Array, terms: Array
     return compression + forces(G, u + G @ compression, given, given, cones, terms=terms)
 
 
-def _coupled(G: Array) -> npt.NDArray[np.bool_]:
+def _coupled(G: Array) -> Flags:
     """Which contacts an impulse on another one moves, also by way of others, (k, k)."""
     k = len(G) // 3
     size = np.sqrt(np.diagonal(G).reshape(k, 3).sum(axis=1))

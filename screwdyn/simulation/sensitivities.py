@@ -23,7 +23,7 @@ import numpy as np
 from screwdyn.changes import law
 from screwdyn.changes.change import Happened
 from screwdyn.core import expressions
-from screwdyn.core.errors import InertiaError, ScrewdynError, ShapeError, UnknownNameError
+from screwdyn.core.errors import InertiaError, LoopError, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.forms.derivatives import Derivatives
 from screwdyn.mechanism.inertia import INERTIAL, Inertia
@@ -523,6 +523,12 @@ def derivatives_of(
         raise ScrewdynError(f"sensitivities must be True or a list of names of links; got {wanted!r}")
     for motion in motions:
         check_untouched(motion.tree.topology, "sensitivities")
+    for acting in equations:
+        if acting.holding is not None and acting.closure is not None:
+            raise LoopError(
+                f"sensitivities are not available with dry friction or inelastic stops beside closed loops: "
+                f"{', '.join(map(repr, acting.tree.loops))}; use tree.without_friction() and stops=SpringStop(…)"
+            )
     known = tuple(dict.fromkeys(x for motion in motions for x in motion.tree.links))
     names = () if isinstance(wanted, bool) else tuple(dict.fromkeys(wanted))
     for name in names:

@@ -479,7 +479,9 @@ def simulate(
         If a callback changes the tree.
     LoopError
         If the state opens a closed loop, or the run cannot pass a singular configuration of loops, which the message
-        names; for methods other than RK23, RK45 and DOP853, dry friction, or inelastic stops in a tree with loops.
+        names; for methods other than RK23, RK45 and DOP853 in a tree with loops.
+    ContactError
+        If no forces of dry friction and stops were found that satisfy their laws (docs/mathematics.md §13).
     ScrewdynError
         If the duration, step, period, an event, a condition or a stop is invalid, a coordinate begins beyond an
         inelastic stop, or the integration fails.

@@ -176,8 +176,6 @@ def test_the_start_of_a_run_is_closed():
         sd.simulate(tree, state, 0.1, method="BDF")
     tree.replace_joint("crank", sd.revolute("z", friction=0.1))
     rough = sd.State(tree, state.q, state.qd)
-    with pytest.raises(sd.LoopError, match=r"dry friction and inelastic stops .* tree\.without_friction"):
-        sd.simulate(tree, rough, 0.1)
     found = sd.simulate(tree.without_friction(), rough, 0.1, step=0.05)
     np.testing.assert_array_equal(found.q, sd.simulate(four_bar()[0], state, 0.1, step=0.05).q)
 

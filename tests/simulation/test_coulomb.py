@@ -96,9 +96,9 @@ def test_four_feet_bear_equal_parts_of_the_weight():
     assert_allclose(force, np.tile([m * g / 4, 0, 0], (4, 1)), atol=1e-13)
 
 
-def test_a_row_that_cannot_move_has_no_force():
-    G, b = np.diag([2.0, 0.0]), np.array([-3.0, 0.0])
-    assert_allclose(coulomb.forces(G, b, np.array([-1.0, -1.0]), np.array([1.0, 1.0])), [1, 0])
+def test_a_row_that_cannot_move_has_the_force_against_its_acceleration():
+    G, b = np.diag([2.0, 0, 0, 0]), np.array([-3.0, 0.5, -0.5, 0])
+    assert_allclose(coulomb.forces(G, b, -np.ones(4), np.ones(4)), [1, -1, 1, 0])
     assert coulomb.forces(np.zeros((0, 0)), np.zeros(0), np.zeros(0), np.zeros(0)).shape == (0,)
 
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
 from screwdyn.forms.configurations import Limits
-from screwdyn.simulation.equations import Holding
+from screwdyn.simulation.holding import Holding
 from screwdyn.testing import random_tree
 
 G = 9.81
@@ -198,7 +198,7 @@ def test_friction_at_rest_is_the_only_one_that_fits(seed):
         slides = at_rest[np.array(directions) != 0]
         if held.all() and (direction[slides] * qdd[slides] > 0).all():
             fitting.append(direction)
-            assert_allclose(found.accelerations(q, qd, force + found.force), qdd, rtol=1e-7, atol=1e-7)
+            assert_allclose(found.forward_dynamics(q, qd, force + found.force), qdd, rtol=1e-7, atol=1e-7)
     assert len(fitting) == 1
     assert_array_equal(found.direction, fitting[0])
 

@@ -13,7 +13,7 @@ from scipy.integrate import quad
 
 import screwdyn as sd
 from screwdyn.forms.configurations import Limits
-from screwdyn.simulation.equations import Holding
+from screwdyn.simulation.holding import Holding
 from screwdyn.testing import random_tree
 
 G = 9.81

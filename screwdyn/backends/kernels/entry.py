@@ -93,16 +93,16 @@ class Kernels(machine.Bound):  # type: ignore[misc]
     Each quantity is an attribute: a built-in function of a context and of one state in contiguous float64 arrays, which
     returns None for other arguments or if there is no result. Calls are ``kernels.mass_matrix(kernels.context, q)`` and
     ``kernels.jacobian(kernels.found(CATALOGUE["jacobian"], link, frame), q)``. :meth:`fill` computes any number of
-    states.
+    states. Freedoms that are ``held``, by their indices, do not move in any of them; see :func:`_holding`.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, held: Sequence[int] = ()) -> None:
         self.model = model
         # Begins the names of the kernels.
         self._kind = COUPLED if model.coupled else ""
         # Names of the quantities that are computed in place of others; None for one that is not available.
         self._instead: Mapping[str, str | None] = WITH_LOOPS if model.topology.loops else {}
-        table, chart = model.table, model.charts
+        table, chart = _holding(model, held) if len(held) else model.table, model.charts
         places = model.places("loops") if model.topology.loops else _NO_PLACES
         at = moved = address(table)
         parents, firsts = integers_of(table)
@@ -189,13 +189,9 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         return context
 
     def holding(self, freedoms: Sequence[int]) -> tuple[Array, tuple[Array, ...]]:
-        """The context of the tree with freedoms that do not move, by a boundless armature; and arrays to be kept.
-
-        1e200 kg m² or kg: whatever moves such a freedom is less than the rounding of all else.
-        """
-        model, table = self.model, self.model.table.copy()
-        table[[model.index[model.coordinates[k]] for k in freedoms], ARMATURE] = 1e200
-        context, moved = self.context.copy(), table if model.charts is None else table.copy()
+        """The context of the tree with freedoms that do not move, and arrays to be kept."""
+        table = _holding(self.model, freedoms)
+        context, moved = self.context.copy(), table if self.model.charts is None else table.copy()
         context[_TABLE], context[_MOVED] = address(table), address(moved)
         return context, (table, moved)
 
@@ -227,6 +223,16 @@ class Kernels(machine.Bound):  # type: ignore[misc]
                 return next(filter(None, pool.map(part, ends, ends[1:])), 0)
         status: int = machine.batch(name, context, states, (*arguments, *results))
         return status
+
+
+def _holding(model: Model, freedoms: Sequence[int]) -> Array:
+    """The table of a model with freedoms that do not move, by a boundless armature.
+
+    1e200 kg m² or kg: whatever moves such a freedom is less than the rounding of all else.
+    """
+    table = model.table.copy()
+    table[[model.index[model.coordinates[k]] for k in freedoms], ARMATURE] = 1e200
+    return table
 
 
 # Which of the dictionaries of what methods find at once are those of a frame, and others.

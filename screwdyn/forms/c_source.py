@@ -21,7 +21,7 @@ from screwdyn.backends.tape.trace import Scalars, Subject, derivative, scalars
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array
-from screwdyn.forms.requests import Request, requested, results, symbols_of
+from screwdyn.forms.requests import Request, requested, results
 from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.charts import ORIENTATION, ROW, Charts
 from screwdyn.physics.joint_forces import STEPS, JointForces
@@ -234,7 +234,7 @@ class _Source:
         self.row_needs = [self.needs[at.link.name] for at in model.placements.values() for _ in at.freedoms]
         self.freedom_needs = [self.row_needs[model.index[name]] for name in model.coordinates]
         self.members: dict[Any, str] = {}
-        if symbols := symbols_of(self.model):
+        if symbols := self.model.symbols:
             from screwdyn.backends.closed_form import member_names
 
             self.members = member_names(symbols, [macro for macro, _ in self.macros()])

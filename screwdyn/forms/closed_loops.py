@@ -6,21 +6,28 @@ docs/mathematics.md §12. The accelerations themselves are those of ``forward_dy
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from screwdyn.backends.tape.tape import Tape
+from screwdyn.backends.tape.trace import record, subject_of
 from screwdyn.core import Array, ArrayLike, Indices, LoopError, ShapeError, UnknownNameError, expressions
 from screwdyn.forms.numbers import Dynamics, Numbers, one_state
 from screwdyn.mechanism.link import Loop
 from screwdyn.physics import Model, Robot, subtree_wrench
-from screwdyn.physics.closure import Closure, weights
-from screwdyn.physics.recursions.loops import REDUNDANT
+from screwdyn.physics.closure import Closure, significant, weights
+from screwdyn.physics.recursions.loops import REDUNDANT, orthonormal_rows
 from screwdyn.screws.screw import Ad, inverse
 
 # Gap, m and rad, of loops that count as assembled.
 _CLOSED = 1e-10
+# For the choice of constraints: number of random configurations from which the loops are closed, and of those near a
+# closed one; their distance.
+_RANDOM, _AWAY = 3, 0.3
 
 
 class Reactions(NamedTuple):
@@ -269,6 +276,60 @@ def deviations(
     Z, freedoms = found.Z, [model.coordinates.index(name) for name in found.independent]
     H = np.stack([closed.reduced(q, z, found.independent).Z_dot @ qd[freedoms] for z in Z.T], axis=-1)
     return freedoms, found.Z_dot @ qd[freedoms], np.block([[Z, np.zeros_like(Z)], [H, Z]])
+
+
+@lru_cache(maxsize=32)
+def independent_constraints(model: Model) -> tuple[tuple[int, ...], Array]:
+    """The indices of independent constraints among all, and their Jacobians (…, rank, nv) where loops are closed.
+
+    Operations that are written out cannot choose between constraints: these ones imply the others. They are chosen in
+    configurations in which the loops are closed, because constraints of some mechanisms are redundant only there
+    (docs/mathematics.md §12). If the model has symbols, these get arbitrary values, and the loops are not closed: only
+    what is redundant for all values is recognised. LoopError if the loops cannot be closed.
+    """
+    jacobians = np.stack([_of_symbols(model)] if model.ready is None else _closed(model))
+    chosen = max(map(_chosen, jacobians), key=len)
+    return chosen, jacobians[:, chosen]
+
+
+def _closed(model: Model) -> list[Array]:
+    """J_c in some configurations with closed loops: one, which may be singular, and others near it."""
+    one, rng, space = ClosedNumbers(model), np.random.default_rng(0), model.configurations
+    reasons = []
+    for start in (space.neutral, *(space.random(rng) for _ in range(_RANDOM))):
+        try:
+            q = one.assemble(start)
+            break
+        except LoopError as error:
+            reasons.append(error)
+    else:
+        raise reasons[0]
+    found = [one.constraint_jacobian(q)]
+    for _ in range(_RANDOM):
+        with suppress(LoopError):
+            near = space.integrate(q, rng.uniform(-_AWAY, _AWAY, model.nv))
+            found.append(one.constraint_jacobian(one.assemble(near)))
+    return found
+
+
+def _of_symbols(model: Model) -> Array:
+    """J_c for arbitrary values of the symbols, and in an arbitrary configuration."""
+    tape, rng = Tape(), np.random.default_rng(0)
+    (recorded,) = record(tape, "constraint_jacobian", subject_of(model, tape, model.constraints))
+    symbols = {symbol: rng.uniform(0.5, 1.5) for symbol in model.symbols}
+    values: dict[Any, Any] = {("q", k): x for k, x in enumerate(model.configurations.random(rng))}
+    read = (node.a for node in tape.nodes if node.op == "input" and node.a[0] == "symbol")
+    values |= {name: float(expressions.substituted(name[1], symbols)) for name in read}
+    found = tape.evaluate(recorded.ravel().tolist(), values)
+    return np.array(found, dtype=np.float64).reshape(recorded.shape)
+
+
+def _chosen(J: Array) -> tuple[int, ...]:
+    """Independent rows, by Gram-Schmidt, which does not depend on inertias: code is kept when a payload changes."""
+    m = len(J)
+    order = np.zeros((m, 2))
+    rank = orthonormal_rows(significant(J), np.zeros((m, m)), order)
+    return tuple(sorted(map(int, order[:rank, 0])))
 
 
 def exerted_wrench(tree: Robot, link: str, by: str, q: Array, qd: Array, qdd: Array, tau: Array) -> Array:

@@ -1,88 +1,21 @@
 """Requests of quantities by name, their results on a tape, and operation counts.
 
 A request is the name of a quantity, ``"mass_matrix"``. For a quantity of one link, the name of the link follows and,
-optionally, a frame: ``"jacobian:tool0"``, ``"jacobian:tool0:body"``. Operations that are written out cannot choose
-between constraints of closed loops: those that imply the others are chosen here.
+optionally, a frame: ``"jacobian:tool0"``, ``"jacobian:tool0:body"``.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
-from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from screwdyn.backends.tape.tape import CountingTape, Tape
-from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants, inputs, outputs, record, scalars
-from screwdyn.core import Array, LoopError, ScrewdynError, UnknownNameError, expressions
-from screwdyn.forms.closed_loops import ClosedNumbers
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, inputs, outputs, subject_of
+from screwdyn.core import Array, ScrewdynError, UnknownNameError
+from screwdyn.forms.closed_loops import independent_constraints
 from screwdyn.forms.numbers import require_resisted
 from screwdyn.mechanism.topology import check_open, check_untouched
 from screwdyn.physics import CATALOGUE, Model, Quantity, Robot
-from screwdyn.physics.closure import significant
 from screwdyn.physics.recursions.links import BODY, FRAMES, frame_code, is_frame
-from screwdyn.physics.recursions.loops import orthonormal_rows
-from screwdyn.physics.reductions import moved_zeros
-from screwdyn.physics.table import PLACE
-
-# Number of random configurations from which the loops are closed, and of those near a closed one; their distance.
-_RANDOM, _AWAY = 3, 0.3
-
-
-@lru_cache(maxsize=32)
-def independent_constraints(model: Model) -> tuple[tuple[int, ...], Array]:
-    """The indices of independent constraints among all, and their Jacobians (…, rank, nv) where loops are closed.
-
-    LoopError if the loops cannot be closed.
-
-    They are chosen in configurations in which the loops are closed, because constraints of some mechanisms are
-    redundant only there (docs/mathematics.md §12). If the model has symbols, these get arbitrary values, and the loops
-    are not closed: only what is redundant for all values is recognised.
-    """
-    jacobians = np.stack([_of_symbols(model)] if model.ready is None else _closed(model))
-    chosen = max(map(_chosen, jacobians), key=len)
-    return chosen, jacobians[:, chosen]
-
-
-def _closed(model: Model) -> list[Array]:
-    """J_c in some configurations with closed loops: one, which may be singular, and others near it."""
-    one, rng, space = ClosedNumbers(model), np.random.default_rng(0), model.configurations
-    reasons = []
-    for start in (space.neutral, *(space.random(rng) for _ in range(_RANDOM))):
-        try:
-            q = one.assemble(start)
-            break
-        except LoopError as error:
-            reasons.append(error)
-    else:
-        raise reasons[0]
-    found = [one.constraint_jacobian(q)]
-    for _ in range(_RANDOM):
-        with suppress(LoopError):
-            near = space.integrate(q, rng.uniform(-_AWAY, _AWAY, model.nv))
-            found.append(one.constraint_jacobian(one.assemble(near)))
-    return found
-
-
-def _of_symbols(model: Model) -> Array:
-    """J_c for arbitrary values of the symbols, and in an arbitrary configuration."""
-    tape, rng = Tape(), np.random.default_rng(0)
-    (recorded,) = record(tape, "constraint_jacobian", Request(CATALOGUE["constraint_jacobian"]).subject(model, tape))
-    symbols = {symbol: rng.uniform(0.5, 1.5) for symbol in symbols_of(model)}
-    values: dict[Any, Any] = {("q", k): x for k, x in enumerate(model.configurations.random(rng))}
-    read = (node.a for node in tape.nodes if node.op == "input" and node.a[0] == "symbol")
-    values |= {name: float(expressions.substituted(name[1], symbols)) for name in read}
-    found = tape.evaluate(recorded.ravel().tolist(), values)
-    return np.array(found, dtype=np.float64).reshape(recorded.shape)
-
-
-def _chosen(J: Array) -> tuple[int, ...]:
-    """Independent rows, by Gram-Schmidt, which does not depend on inertias: code is kept when a payload changes."""
-    m = len(J)
-    order = np.zeros((m, 2))
-    rank = orthonormal_rows(significant(J), np.zeros((m, m)), order)
-    return tuple(sorted(map(int, order[:rank, 0])))
 
 
 class Request(NamedTuple):
@@ -114,19 +47,8 @@ class Request(NamedTuple):
         return [model.constraints[k] for k in independent_constraints(model)[0]]
 
     def subject(self, model: Model, tape: Tape, read: Callable[[Iterable[Any]], Scalars] | None = None) -> Subject:
-        """The subject of a recording: the table of a model, its charts, and the places of the links.
-
-        ``read`` converts the robot's numbers to scalars; by default :func:`scalars` does if there are symbols.
-        """
-        numbers = read is None and model.ready is not None
-        read = partial(scalars, tape) if read is None else read
-        rows = constants(model.table) if numbers else model.entries.astype(object)
-        table, zeros = moved_zeros(rows)
-        places = read(x for row in self.places(model) for x in row).reshape(-1, PLACE)
-        charts = model.charts
-        if charts is not None:
-            charts = charts._replace(couplings=read(charts.couplings.flat).reshape(charts.couplings.shape))
-        return Subject(read(table.flat).reshape(table.shape), charts, places, zeros=read(zeros))
+        """The subject of a recording; see :func:`subject_of`."""
+        return subject_of(model, tape, self.places(model), read)
 
 
 def requested(name: object, links: Sequence[str]) -> Request:
@@ -156,14 +78,6 @@ def requested(name: object, links: Sequence[str]) -> Request:
         also = f" or, with a frame, '{quantity}:<link>:body'" if of_frame else ""
         raise ScrewdynError(f"{quantity} is a quantity of a link; write '{quantity}:<link>'{also}")
     raise UnknownNameError.of(link if of_frame and is_frame(frame) else rest, links)
-
-
-def symbols_of(model: Model) -> list[Any]:
-    """The symbols in the numbers of a model, sorted by name."""
-    placed = [x for link in model.placements for x in model.place(link, BODY)]
-    coupled = [] if model.charts is None else [model.charts.couplings]
-    held = [*model.entries.flat, *placed, *coupled]
-    return sorted(expressions.free_symbols(held), key=str)
 
 
 def results(request: Request, model: Model, tape: Tape, subject: Subject | None = None, **how: Any) -> list[Scalars]:

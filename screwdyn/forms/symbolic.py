@@ -15,10 +15,10 @@ import numpy as np
 import sympy
 
 from screwdyn.backends.closed_form import Derivation, Handover, Intermediates, symbol
-from screwdyn.backends.tape.trace import Scalars, dependent_rates
+from screwdyn.backends.tape.trace import Scalars, dependent_rates, subject_of
 from screwdyn.core import ScrewdynError, ShapeError, UnknownNameError, expressions
-from screwdyn.forms.closed_loops import Reduced, dependent, indices
-from screwdyn.forms.requests import Request, independent_constraints, requested, results, symbols_of
+from screwdyn.forms.closed_loops import Reduced, dependent, independent_constraints, indices
+from screwdyn.forms.requests import Request, requested, results
 from screwdyn.physics import SHARES, Contribution, Model, Padded, share_of
 from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE, Frame, Method, Quantity
 from screwdyn.physics.recursions.links import FRAMES, frame_code
@@ -84,7 +84,7 @@ class Symbolic:
         self.coordinates, self.positions = model.coordinates, model.positions
         inputs = {x: Matrix(len(names), 1, [symbol(x, name) for name in names]) for x, names in self._names.items()}
         self.q, self.qd, self.qdd, self.tau, self.qd_ref, self.qdd_ref = self._inputs = (*inputs.values(),)
-        self.parameters = tuple(symbols_of(model))
+        self.parameters = tuple(model.symbols)
         own, parameters = (
             Counter(x.name for x in group) for group in (chain.from_iterable(self._inputs), self.parameters)
         )
@@ -132,11 +132,8 @@ class Symbolic:
             # In the configuration in which they determine the others most clearly.
             least = np.linalg.svd(np.delete(J, chosen, axis=-1), compute_uv=False).min(axis=-1, initial=np.inf)
             others = dependent(model, J[np.argmax(least)], len(constraints), chosen)
-            subject = Request(CATALOGUE["constraint_jacobian"]).subject(model, self._derivation.tape, read)
-            assert subject.places is not None
-            subject = subject._replace(
-                positions=self.positions, coordinates=self.coordinates, places=subject.places[list(constraints)]
-            )
+            subject = subject_of(model, self._derivation.tape, [model.constraints[k] for k in constraints], read)
+            subject = subject._replace(positions=self.positions, coordinates=self.coordinates)
             self._found[key] = _Found([*dependent_rates(self._derivation.tape, subject, chosen, others)])
         M, C, g = self.mass_matrix(), self.coriolis_matrix(), self.gravity_vector()
         Z, rate = map(self._derivation.matrix, self._found[key].parts)

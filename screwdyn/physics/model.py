@@ -184,6 +184,13 @@ class Model:
         """Names of the entries of q."""
         return self.topology.positions
 
+    @property
+    def symbols(self) -> list[Any]:
+        """The symbols in the numbers, sorted by name."""
+        placed = [x for link in self.placements for x in self.place(link, BODY)]
+        coupled = [] if self.charts is None else [self.charts.couplings]
+        return sorted(expressions.free_symbols([*self.entries.flat, *placed, *coupled]), key=str)
+
     @cached_property
     def joints(self) -> tuple[Joint, ...]:
         """The joint of every row."""

@@ -14,7 +14,8 @@ import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, revolute
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, constants, open_inertias, record
-from screwdyn.forms.requests import independent_constraints, operations_of, requested
+from screwdyn.forms.closed_loops import independent_constraints
+from screwdyn.forms.requests import operations_of, requested
 from screwdyn.physics.reductions import base_parameters
 from screwdyn.physics.table import COLUMNS, MASS, PARENT
 from screwdyn.testing import random_tree

@@ -20,6 +20,7 @@ from screwdyn.physics import couplings as coupling
 from screwdyn.physics import link_steps
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.couplings import COLUMN, OFFSET
+from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import ACCELERATIONS, CATALOGUE, INTERNAL, Dimension, Quantity, Result
 from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.reductions import base_parameters, moved_zeros
@@ -28,6 +29,7 @@ from screwdyn.physics.table import (
     INERTIA,
     MASS,
     PARENT,
+    PLACE,
     ROW,
     SLIDE,
     home,
@@ -177,6 +179,23 @@ def scalars(tape: Tape, numbers: Iterable[Any], exact: bool = False) -> Scalars:
         return -given if minus else given
 
     return np.array([scalar(x) for x in numbers], dtype=object)
+
+
+def subject_of(
+    model: Model, tape: Tape, places: Iterable[Sequence[Any]], read: Callable[[Iterable[Any]], Scalars] | None = None
+) -> Subject:
+    """The subject of a recording: the table of a model, its charts, and some places.
+
+    ``read`` converts the robot's numbers to scalars; by default :func:`scalars` does if there are symbols.
+    """
+    numbers = read is None and model.ready is not None
+    read = partial(scalars, tape) if read is None else read
+    table, zeros = moved_zeros(constants(model.table) if numbers else model.entries.astype(object))
+    rows = read(x for row in places for x in row).reshape(-1, PLACE)
+    charts = model.charts
+    if charts is not None:
+        charts = charts._replace(couplings=read(charts.couplings.flat).reshape(charts.couplings.shape))
+    return Subject(read(table.flat).reshape(table.shape), charts, rows, zeros=read(zeros))
 
 
 def open_inertias(table: npt.NDArray[np.float64], tape: Tape, which: npt.NDArray[np.bool_] | bool = True) -> Scalars:

@@ -42,7 +42,7 @@ _STEP = 3e-5
 # Twist of a home pose, rad and m, below which a change has not moved it; and relative to the largest of a run.
 _STILL, _SMALL = 1e-11, 1e-9
 # Share of the cubic part of the slopes in an interval above which it is divided, and least part of a step of the run.
-_CUBIC, _LEAST = 1e-3, 1e-4
+_CUBIC, _LEAST = 4e-3, 1e-4
 # Steps of the run in a motion of which all begin an interval.
 _FEW = 10
 # Gauss-Legendre points on (0, 1), their weights, the integrals of their Lagrange polynomials up to each point, and the
@@ -86,6 +86,7 @@ class Stretch:
     def __post_init__(self) -> None:
         self.phases = self.equations.phases or [Phase(float(self.motion.t[0]))]
         self.n, self.homes = len(self.motion.coordinates), Homes()
+        self.calls = self.calls if self.n else self.calls[:0]
         self.held = np.zeros((1, self.n))
         # Beginnings of intervals, with the columns there, of the state and of held torques, and the phases.
         self.starts: list[float] = []
@@ -218,11 +219,7 @@ class Sensitivities:
 
     def at(self, t: float, side: str = "after") -> Array:
         """∂[q; q̇]/∂(parameters) at a time, (2 nv, p); see :meth:`Run.sensitivity`."""
-        inside = [x for x in self._stretches if x.starts[0] <= t <= x.starts[-1]]
-        if not inside:
-            first, last = self._stretches[0].starts[0], self._stretches[-1].starts[-1]
-            raise ScrewdynError(f"the run lasts from {first:g} to {last:g} s; got t = {t!r}")
-        x = inside[-1 if side == "after" else 0]
+        x = self._stretch(t, side)
         k = int(np.searchsorted(x.starts, t, side="right")) - 1
         P, T = x.columns[k]
         if t == x.starts[k]:
@@ -230,20 +227,28 @@ class Sensitivities:
         (Phi,), (beta,), _ = self._solved(x, x.of_phase[k], np.array([[x.starts[k], t]]))
         return np.asarray(Phi @ P + beta @ self._driving(x, T))
 
+    def _stretch(self, t: float, side: str = "after") -> Stretch:
+        """The stretch at a time."""
+        inside = [x for x in self._stretches if x.starts[0] <= t <= x.starts[-1]]
+        if not inside:
+            first, last = self._stretches[0].starts[0], self._stretches[-1].starts[-1]
+            raise ScrewdynError(f"the run lasts from {first:g} to {last:g} s; got t = {t!r}")
+        return inside[-1 if side == "after" else 0]
+
     def gradient(self, cost: Callable[..., float], times: Sequence[float], states: Sequence[State]) -> dict[str, float]:
         """Derivatives of a function of states at some times; see :meth:`Run.gradient`."""
         total = np.zeros(len(self.parameters))
         for k, (t, state) in enumerate(zip(times, states, strict=True)):
 
-            def along(d: Array, s: float) -> Array:
-                moved = _moved(state.tree, state.q, state.qd, s * d)  # noqa: B023
+            def along(d: Direction, s: float) -> Array:
+                moved = _moved(d.tree(state.tree, s), state.q, state.qd, s * d.state)  # noqa: B023
                 value = expressions.read_or_nan(cost(*states[:k], moved, *states[k + 1 :]))  # noqa: B023
                 if np.shape(value) or not np.isfinite(value):
                     raise ScrewdynError(f"cost must return one finite number; it returned {value!r}")
                 return np.asarray(value)
 
-            if len(state.qd):
-                total += _slopes(along, np.eye(2 * len(state.qd))) @ self.at(t)
+            directions, shares = self._directions(self.at(t), self._stretch(t).homes)
+            total += np.array([_slope(partial(along, d)) for d in directions]) @ shares
         return dict(zip(self.parameters, total.tolist(), strict=True))
 
     def joined(self, other: Sensitivities) -> Sensitivities:
@@ -356,7 +361,7 @@ class Sensitivities:
             K[:, range(n), range(n)] -= stiffness
             K[:, range(n), range(n, 2 * n)] -= damping
         for name in x.sources:
-            if not (name == "torque" and x.sampled):
+            if n and not (name == "torque" and x.sampled):
                 more = self._response(x, name, times, q, qd)
                 K, L = K + more[0], L + more[1]
         return K, L

@@ -241,6 +241,14 @@ def test_the_gradient_of_a_cost_and_a_joined_run():
     by_q = (unit[0] - unit[1]) / 2e-5
     expected = 2 * late["a"] * P[0] + early["hook[w]"] * P[3] + late.velocity("b") * by_q @ E[:5]
     np.testing.assert_allclose([*found.values()], expected, rtol=1e-7, atol=1e-8)
+    # A cost that looks at the tree depends on where the hook was locked, and on the body of the payload.
+    found = whole.gradient(lambda state: state.tree.potential_energy(state.q), 0.3)
+    for name in ("time of lock hook", "tip.m"):
+        energies = []
+        for s in (1e-5, -1e-5):
+            state = GainsFollow(s * np.eye(10)[0] if name == "tip.m" else 0.0, {name: s}).run().at(0.3)
+            energies.append(state.tree.potential_energy(state.q))
+        assert abs(found[name] - (energies[0] - energies[1]) / 2e-5) < 1e-6 * abs(found[name])
     with pytest.raises(sd.ScrewdynError, match="cost must return one finite number"):
         whole.gradient(lambda state: None)
     assert (half + base_without(base, half)).sensitivities is None

@@ -153,6 +153,22 @@ def test_sway_lqr(found):
     assert_allclose(found.small.q[-1] - found.q0, found.predicted[:8], rtol=0, atol=1e-4)
 
 
+def test_throw_and_catch(found):
+    """Differences of whole runs give the gradient; the ball flies on a parabola, and is where the palm is."""
+    x, run = np.array([4.0, 1.0, -1.0, -2.0, 0.35]), found.throw(found.best.x, rtol=1e-12)
+    cost, gradient = found.asked(x)
+    steps = [1e-5 * unit for unit in np.eye(5)]
+    found_by_differences = [(found.asked(x + s)[0] - found.asked(x - s)[0]) / 2e-5 for s in steps]
+    assert_allclose(gradient, found_by_differences, rtol=1e-5)
+    (start, finish), way = (found.best.x[4], found.CATCH), found.CATCH - found.best.x[4]
+    place, rate = run.pose("ball", start)[:2, 3], run.twist("ball", start, frame="mixed")[3:5]
+    landed = place + rate * way - np.array([0, 9.81]) * way**2 / 2
+    assert_allclose(run.pose("ball", finish)[:2, 3], landed, atol=1e-9)
+    assert np.linalg.norm(landed - run.pose("right palm", finish)[:2, 3]) < 1e-3
+    assert cost > 100 * found.best.fun
+    assert found.miss < 1e-3 and found.rate < 0.05
+
+
 def test_two_arms_carry_a_bar(found):
     run = found.run
     axis, place = run.pose("left/upper_arm_link", 1.0)[:3, [1, 3]].T  # of the left shoulder, which presses with 50 N

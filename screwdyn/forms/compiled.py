@@ -329,10 +329,11 @@ class Compiled(Numbers, Configurations, TakesOut):
 
     def _united(self, changes: Sequence[Switching]) -> tuple[Compiled, Union]:
         """The tree with the links of all changes, compiled; the one before it if it is for the same changes."""
-        if self._union is None or [*map(id, self._union[1].made_from)] != [*map(id, sources(changes))]:
+        found = self._union
+        if found is None or [*map(id, found[1].made_from)] != [*map(id, sources(changes))]:
             union = Union(self.model, changes)
-            self._union = Compiled(union.model, self._asked), union
-        return self._union
+            self._union = found = Compiled(union.model, self._asked), union
+        return found
 
     def _stepper(self, method: str, given: _Inputs, dt: float) -> Stepper:
         """The compiled code for these inputs; errors if it is too long, or if a joint feels no inertia."""

@@ -7,7 +7,7 @@ as it is in a tree without the link, or with the joint locked, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -109,8 +109,14 @@ class Union:
 
 
 def sources(events: Sequence[Switching]) -> list[object]:
-    """What a union is made of: the changes, and the structures of their payloads."""
-    return [x for event in events for y in (event, *vars(event).values()) for x in (getattr(y, "topology", y),)]
+    """What a union is made of: the changes and the structures of their payloads; something new for what may change."""
+    found: list[object] = []
+    for event in events:
+        found.append(event)
+        for x in vars(event).values():
+            kept = isinstance(x, Hashable) and not hasattr(x, "qd")
+            found.append(x.topology if isinstance(x, Mechanism) else x if kept else object())
+    return found
 
 
 def scheduled(events: Any, steps: int, t0: float, dt: float) -> tuple[list[Switching], list[Integers]]:
@@ -247,8 +253,8 @@ class Lanes:
             self._present[name][lanes] = 0.0
         for name in self.union.switches[e].comes:
             self._present[name][lanes] = 1.0
-        self._held[np.ix_(self.union.holds[e], lanes)] = True
-        self._held[np.ix_(self.union.frees[e], lanes)] = False
+        self._held[self.union.holds[e][:, None], lanes] = True
+        self._held[self.union.frees[e][:, None], lanes] = False
 
     def _write(self, lanes: Integers) -> None:
         """Write the inputs of the code for some runs."""
@@ -270,8 +276,8 @@ class Lanes:
             self._write(lanes)
             lanes = lanes[np.isfinite(qd[lanes]).all(axis=1)]
             for x, (places, values) in zip((q, qd), self.union.starts[e], strict=True):
-                x[np.ix_(lanes, places)] = values
-            held = np.ix_(lanes, self.union.holds[e])
+                x[lanes[:, None], places] = values
+            held = lanes[:, None], self.union.holds[e]
             if e in self._impacts:
                 change, more = np.zeros((len(lanes), self._model.nv)), []
                 if switch.twist is None:
@@ -306,14 +312,15 @@ class Lanes:
         self, impact: Stepper, change: Array, inputs: Sequence[Array], lanes: Integers, more: Sequence[Array]
     ) -> Array:
         """The change of the rates of some runs, each refined until the last step is rounding; see ``changes.law``."""
-        left = np.arange(len(lanes))
-        for _ in range(MOST_STEPS):
+        left, sizes = np.arange(len(lanes)), (self._model.nq, self._model.nv)
+        for _ in range(MOST_STEPS // 2):
             q, *given = (x[lanes[left]] for x in inputs)
-            after = [np.empty((len(left), 1, n)) for n in (q.shape[1], change.shape[1])], np.empty((len(left), 1))
-            impact.run(1, 1, [q, change[left], *given, *(x[left] for x in more)], [*after[0], after[1]], slice(None))
-            found = after[0][1][:, 0]
-            step, change[left] = found - change[left], found
-            left = left[(step * step).sum(axis=1) > SETTLED * (found * found).sum(axis=1)]
+            after = [np.empty((len(left), 2, n)) for n in sizes]
+            state = [q, change[left], *given, *(x[left] for x in more)]
+            impact.run(2, 1, state, [*after, np.empty((len(left), 1))], slice(None))
+            found, change[left] = after[1], after[1][:, 1]
+            step = found[:, 1] - found[:, 0]
+            left = left[(step * step).sum(axis=1) > SETTLED * (found[:, 1] * found[:, 1]).sum(axis=1)]
             if not len(left):
                 break
         return change

@@ -7,7 +7,7 @@ as it is in a tree without the link, or with the joint locked, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,8 +52,9 @@ class Union:
         self.made_from, self.kinds = sources(events), [type(event).__name__ for event in events]
         self.model, self.switches = Model(tree.topology), [made[id(event)] for event in events]
         self.numbers = Numbers(self.model)
-        labels = self.model.positions, self.model.coordinates
-        self._places = [{name: k for k, name in enumerate(of)} for of in labels]
+        self._places, self._rows = (
+            {x: k for k, x in enumerate(of)} for of in (self.model.positions, self.model.coordinates)
+        )
         # Links that a run may lack, or whose inertias change; indices of freedoms that are held at some time.
         self.gone = [{y for x in switch.goes for y in tree.subtree(x)} for switch in self.switches]
         self.absent = self.model.placements.keys() - model.placements.keys()
@@ -66,30 +67,27 @@ class Union:
             [y for x in switch.comes[:1] for y in tree.subtree(x) if y in switch.comes] for switch in self.switches
         ]
         # The positions and freedoms of a run before all changes, and the positions of others.
-        self.own = (
-            np.array([self._places[0][name] for name in before.positions], dtype=np.int64),
-            self.freedoms(before.coordinates),
-        )
+        self.own = self._positions(before.positions), self.freedoms(before.coordinates)
         self.held = sorted({*range(self.model.nv)} - {*self.own[1]})
         self.holdable = sorted({*self.held}.union(*map(np.ndarray.tolist, self.holds)))
         # Indices and values of the positions and rates at which links start to move.
-        self.starts = [(self._indexed(0, x.q), self._indexed(1, x.qd)) for x in self.switches]
+        self.starts = [
+            ((self._positions(x.q), [*x.q.values()]), (self.freedoms(x.qd), [*x.qd.values()])) for x in self.switches
+        ]
         self.start = tree.topology.neutral.copy()
         for (places, values), _ in reversed(self.starts):
             self.start[places] = values
         for at in before.attached:
             if at.locked is not None and tree.topology.attachments[at.link.name].locked is None:
-                names = at.locked.joint.position_names(at.name)
-                self.start[[self._places[0][name] for name in names]] = at.locked.q
+                self.start[self._positions(at.locked.joint.position_names(at.name))] = at.locked.q
 
-    def freedoms(self, names: Sequence[str]) -> Integers:
+    def freedoms(self, names: Iterable[str]) -> Integers:
         """Indices of freedoms."""
-        return np.array([self._places[1][name] for name in names], dtype=np.int64)
+        return np.array([self._rows[name] for name in names], dtype=np.int64)
 
-    def _indexed(self, of: int, values: Mapping[str, float]) -> tuple[Integers, Array]:
-        """Indices of positions, 0, or of freedoms, 1, and their values."""
-        places = [self._places[of][name] for name in values]
-        return np.array(places, dtype=np.int64), np.array([*values.values()], dtype=np.float64)
+    def _positions(self, names: Iterable[str]) -> Integers:
+        """Indices of positions."""
+        return np.array([self._places[name] for name in names], dtype=np.int64)
 
     def _of(self, links: Any) -> list[str]:
         """The freedoms of the joints of links."""
@@ -284,7 +282,7 @@ class Lanes:
                     change[:, self.union.holds[e]] = -qd[held]
                 else:
                     V = self.union.numbers.link_twist(switch.comes[0], q[lanes], qd[lanes], "body")
-                    more = [switch.twist - V, *self._apart(self.union.struck[e], lanes)]
+                    more = [switch.twist - V, self._struck(self.union.struck[e], lanes)]
                 qd[lanes] += self._refined(self._impacts[e], change, [q, *self.inputs], lanes, more)
             qd[held] = 0.0
 
@@ -298,15 +296,12 @@ class Lanes:
         held = tuple(map(self.union.row, self.union.holdable))
         return StepKind(IMPACT, (), tuple(self._rows), (), held, slips)
 
-    def _apart(self, struck: Sequence[str], lanes: Integers) -> list[Array]:
-        """The bodies of some links in the row of the first, and all others of this row, (runs, 10) each."""
-        row = self._model.index[self._model.placements[struck[0]].coordinate]
-        bodies, have = ({x: a[lanes] for x, a in of.items()} for of in (self._bodies, self._present))
-        one, parts = np.ones((len(lanes), 1)), []
-        for own in (True, False):
-            present = {x: have.get(x, one) * float((x in struck) is own) for x in self._model.placements}
-            parts.append(sums(self._model, [row], bodies, present))
-        return parts
+    def _struck(self, struck: Sequence[str], lanes: Integers) -> Array:
+        """The inertial numbers of those of some links that the row of the first one carries, (runs, 10)."""
+        row, bodies = self._model.index[self._model.placements[struck[0]].coordinate], self._bodies
+        own = {x: np.array(float(x in struck)) for x in self._model.placements}
+        slips = sums(self._model, [row], {x: bodies[x][lanes] for x in struck if x in bodies}, own)
+        return np.broadcast_to(slips, (len(lanes), 10))
 
     def _refined(
         self, impact: Stepper, change: Array, inputs: Sequence[Array], lanes: Integers, more: Sequence[Array]

@@ -652,7 +652,7 @@ def _varied(subject: Subject, tape: Tape, kind: StepKind) -> Subject:
 def _recorded_impact(structure: Structure, kind: StepKind) -> Program:
     """A refinement of the change δ of the rates by an impact, as the recursion ``impact``, with δ in place of rates.
 
-    What is struck slips by a twist, "slip", the bodies of its first row by 10 numbers, "slips", and others, "stays".
+    What is struck slips by a twist, "slip", and of the bodies of its first row those of ten inertial numbers, "slips".
     """
     tape = Tape(_WRITTEN * LARGEST)
     moving = _varied(structure.subject(tape).with_zeros(), tape, kind._replace(held=()))
@@ -660,12 +660,12 @@ def _recorded_impact(structure: Structure, kind: StepKind) -> Program:
     lengths = {"q": subject.nq, "qd": subject.nv, **_of_rows(kind)}
     slip, parts = trace.zeros(1, 18), trace.zeros(0, PLACE)
     if kind.struck is not None:
-        more = {"slip": 6, "slips": NUMBERS, "stays": NUMBERS}
-        twist, slips, stays = (trace.inputs(tape, group, range(n)) for group, n in more.items())
+        more = {"slip": 6, "slips": NUMBERS}
+        twist, slips = (trace.inputs(tape, group, range(n)) for group, n in more.items())
         lengths, (rows, pose), slip[0, 12:] = lengths | more, kind.struck, twist
-        slip[0, :12], parts = pose, trace.zeros(len(rows), PLACE)
-        parts[:, 0], parts[1:, 1 : 1 + NUMBERS] = rows, subject.table[list(rows[1:]), MASS:PARENT]
-        parts[0, 1 : 1 + 2 * NUMBERS] = *slips, *stays
+        slip[0, :12], parts, bodies = pose, trace.zeros(len(rows), PLACE), subject.table[list(rows), MASS:PARENT]
+        parts[:, 0], parts[1:, 1 : 1 + NUMBERS] = rows, bodies[1:]
+        parts[0, 1 : 1 + 2 * NUMBERS] = *slips, *(bodies[0] - slips)
     state = {"q": subject.inputs(tape, "q"), "qd": subject.inputs(tape, "qd"), "slip": slip}
     state["tau"], *_ = trace.computed(INTERNAL["slip_momentum"], moving._replace(places=parts), state.__getitem__)
     (jump,) = trace.computed(INTERNAL["impulse_response"], subject, state.__getitem__)

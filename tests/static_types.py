@@ -21,6 +21,7 @@ assert_type(fast.jacobian("link2", q, "body", out=np.zeros((6, 2))), Array)
 assert_type(fast.contribution("link2", q, q, out=(M, M, M, M, q)), sd.Contribution)
 assert_type(fast.subtree_contribution("link2", q, q), sd.Contribution)
 assert_type(fast.rollout(q, q, 2, 1e-3, sd.Feedback(1.0, 0.1), out=(q, q)), Rollout)
+assert_type(fast.rollout(q, q, 2, 1e-3, events=[sd.Lock("elbow", time=0.0), (sd.Release("link2"), [1])]), Rollout)
 
 # Each of these is an error: mypy reports an ignored error that is none.
 tree.mass_matrix(q, out=M)  # type: ignore[call-arg]

@@ -32,7 +32,10 @@ _ROUNDING = 1e-6
 class Switching(Protocol):
     """A change that can happen in runs of fixed step."""
 
-    time: float | None
+    @property
+    def time(self) -> float | None:
+        """Seconds on the clock of the run."""
+        ...
 
     def switch(self, tree: Mechanism) -> Switch:
         """Add the links that come to a tree, free joints that will move, and return what the change does."""

@@ -135,6 +135,20 @@ def test_runs_are_those_of_trees_that_are_changed(seed, method):
         compare(run, b, states, max(1.0, *(np.abs(state.qd).max() for state in states)))
 
 
+@pytest.mark.parametrize("joint", [None, sd.free(passive=True)])
+def test_a_payload_on_the_base(joint):
+    """A robot with joints of its own is set down beside the arm, or flies by, and one of its joints is locked."""
+    rng, arm = np.random.default_rng(5), robots.two_link()
+    body = KinematicTree(Link("box", random_inertia(rng)))
+    body.attach(random_tree(rng, 2, ("revolute",)), "box", prefix="own/")
+    inner = State(body, rng.normal(size=2), rng.normal(size=2))
+    grasp = Grasp(body, to="base", joint=joint, at=(0.1, 0.2, 0.3), twist=rng.normal(size=6), body_state=inner)
+    events = [(grasp, 1), (Lock("own/joint1"), 3)]
+    q, qd = rng.normal(size=(2, 1, 2))
+    run = arm.compile().rollout(q, qd, 5, DT, events=events, every=1)
+    compare(run, 0, alone(arm, q[0], qd[0], 5, events, {}), 10.0)
+
+
 def test_followers_and_motors():
     """A gripper with a motor is grasped, its fingers follow each other; a joint that is followed is locked."""
     arm = robots.two_link()

@@ -19,9 +19,7 @@ import numpy as np
 from screwdyn.backends.kernels import in_python
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, Context
 from screwdyn.core.errors import ScrewdynWarning
-from screwdyn.physics import couplings, placement
-from screwdyn.physics.contribution import SHARES, Contribution, share_of
-from screwdyn.physics.model import Model
+from screwdyn.physics import SHARES, Contribution, Model, couplings, placement, share_of
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, SOLVING, WITH_LOOPS, Quantity
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.physics.table import ARMATURE, COLUMNS, PLACE, ROW, integers_of

@@ -26,6 +26,8 @@ _GLOSS = (_LIGHT + np.eye(3)[2]) / np.linalg.norm(_LIGHT + np.eye(3)[2])
 _DETAIL, _DENSE = 3.0, 500
 # How much nearer each solid is drawn than the one before, of its distance: more than rounding.
 _AHEAD = 1e-9
+# Triangles of opaque solids that are painted at a time: their numbers fit into the processor's caches.
+_BLOCK = 16384
 # Brightness of the grid's lines, 0 to 255.
 _GREY = 222
 
@@ -148,29 +150,30 @@ class Painter:
         colors = np.concatenate([colors for _, colors, _ in solids], axis=1)
         # Of surfaces in one plane the last one is seen.
         flat = np.concatenate([flat * (1, 1, 1 + k * _AHEAD) for k, (flat, _, _) in enumerate(solids)])
-        x, y, depth = (values[faces] for values in flat.T.copy())
+        triangles = faces, *(values[faces] for values in flat.T.copy())
         width, height = self.fine.tolist()
-        (west, east), (low, high) = _centres(x, width), _centres(y, height)
+        (west, east), (low, high) = _centres(triangles[1], width), _centres(triangles[2], height)
         some = np.flatnonzero((west < east) & (low < high))
-        faces, x, y, depth = (values[:, some] for values in (faces, x, y, depth))
-        (_, ax, bx), (_, ay, by), (_, a, b) = x - x[0], y - y[0], depth - depth[0]
-        area = ax * by - ay * bx
-        area[area == 0] = np.inf
-        which, rows, columns = _covered(x, y, low[some], high[some], width)
-        right, down = columns + 0.5 - x[0, which], rows + 0.5 - y[0, which]
-        slope_x, slope_y = (a * by - b * ay) / area, (b * ax - a * bx) / area
-        near = depth[0, which] + slope_x[which] * right + slope_y[which] * down
-        at = rows * width + columns
-        before = depths[at]
-        np.maximum.at(depths, at, near)
-        seen = np.flatnonzero((near > before) & (near == depths[at]))
-        which, at, right, down = which[seen], at[seen], right[seen], down[seen]
-        ax, ay, bx, by, area = ax[which], ay[which], bx[which], by[which], area[which]
-        u, v = (right * by - down * bx) / area, (down * ax - right * ay) / area
-        side, (first, second, third) = (area > 0).astype(int), faces[:, which]
-        painted = colors[side, first] * (1 - u - v)[:, None]
-        painted += colors[side, second] * u[:, None] + colors[side, third] * v[:, None]
-        pixels[at] += opacity * (painted - pixels[at])
+        for block in np.array_split(some, max(1, len(some) // _BLOCK) if opacity == 1.0 else 1):
+            corners, x, y, depth = (values[:, block] for values in triangles)
+            (_, ax, bx), (_, ay, by), (_, a, b) = x - x[0], y - y[0], depth - depth[0]
+            area = ax * by - ay * bx
+            area[area == 0] = np.inf
+            which, rows, columns = _covered(x, y, low[block], high[block], width)
+            right, down = columns + 0.5 - x[0, which], rows + 0.5 - y[0, which]
+            slope_x, slope_y = (a * by - b * ay) / area, (b * ax - a * bx) / area
+            near = depth[0, which] + slope_x[which] * right + slope_y[which] * down
+            at = rows * width + columns
+            before = depths[at]
+            np.maximum.at(depths, at, near)
+            seen = np.flatnonzero((near > before) & (near == depths[at]))
+            which, at, right, down = which[seen], at[seen], right[seen], down[seen]
+            ax, ay, bx, by, area = ax[which], ay[which], bx[which], by[which], area[which]
+            u, v = (right * by - down * bx) / area, (down * ax - right * ay) / area
+            side, (first, second, third) = (area > 0).astype(int), corners[:, which]
+            painted = colors[side, first] * (1 - u - v)[:, None]
+            painted += colors[side, second] * u[:, None] + colors[side, third] * v[:, None]
+            pixels[at] += opacity * (painted - pixels[at])
 
     def grid(self) -> list[Array]:
         """The lines, (k, 2), of a horizontal grid through the origin."""

@@ -91,8 +91,7 @@ class Touching(Dynamics):
             step = Z @ (back + _least(A, -rows.gaps - A @ back))
             if (rows.gaps >= -_APART).all() and (np.abs(step) <= _NEAREST).all():
                 return q
-            q = configurations.integrate(q, step)
-            q = closure.closed(q) if closure.loops else q
+            q = closure.closed(configurations.integrate(q, step))
         where = contacts.deepest(rows.gaps)
         raise ContactError(f"no configuration near q was found in which links are apart: {where}; start nearer to one")
 

@@ -152,9 +152,10 @@ class Attachment:
         return self.by(fixed(self.joint.name), home, Locked(self.joint, self.home, positions))
 
     @property
-    def follows(self) -> bool:
-        """Whether the joint follows another one, also while it is locked."""
-        return (self.joint if self.locked is None else self.locked.joint).mimic is not None
+    def follows(self) -> str | None:
+        """Name of the joint that the joint follows, also while it is locked."""
+        mimic = (self.joint if self.locked is None else self.locked.joint).mimic
+        return None if mimic is None else mimic.joint
 
     def copied(self, parent: str | None, prefix: str = "") -> Attachment:
         """A new attachment of the same link to a given parent; the prefix begins the names of links and joints."""

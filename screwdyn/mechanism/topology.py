@@ -207,7 +207,7 @@ class Topology(_Found):
             self.check_names(new, attachments, carried, hint)
             attachments[new.link.name] = new
             carried[new.name] = new.link.name
-            followers += new.follows
+            followers += new.follows is not None
             hint = "attach the tree with a prefix, which begins all its names: attach(…, prefix='left/')"
         if followers:
             check_couplings(attachments, carried)
@@ -253,7 +253,7 @@ class Topology(_Found):
         for name in self.subtree(root):
             removed.append(attachments.pop(name))
             del carried[removed[-1].name]
-        followers = self.followers - sum([at.follows for at in removed])
+        followers = self.followers - sum([at.follows is not None for at in removed])
         loops, contacts = self.loops, self.contacts
         if loops:
             loops = {x: loop for x, loop in loops.items() if loop.link in attachments and loop.to in attachments}
@@ -288,7 +288,7 @@ class Topology(_Found):
             former = attachments[at.link.name]
             if at.name != former.name:
                 carried = {at.name if joint == former.name else joint: link for joint, link in carried.items()}
-            followers += at.follows - former.follows
+            followers += (at.follows is not None) - (former.follows is not None)
             attachments[at.link.name] = at
         if followers:
             check_couplings(attachments, carried)
@@ -306,10 +306,9 @@ class Topology(_Found):
         apart = {at.name for at in rest}
         staying = self.attachments.values() if self.followers else ()
         for at, present in [*((at, self.carried) for at in staying), *((at, apart) for at in rest)]:
-            mimic = at.unlocked.joint.mimic
-            if mimic is not None and mimic.joint not in present:
+            if at.follows is not None and at.follows not in present:
                 raise TopologyError(
-                    f"joint {at.name!r} follows {mimic.joint!r}, from which it would be separated; detach a "
+                    f"joint {at.name!r} follows {at.follows!r}, from which it would be separated; detach a "
                     f"link that carries both, or replace the joint"
                 )
 
@@ -343,8 +342,8 @@ class Topology(_Found):
         at = self.carrying(joint)
         if at.locked is not None:
             raise TopologyError(f"joint {joint!r} is locked already, at {listed_numbers(at.locked.q)}; unlock it first")
-        if at.joint.mimic is not None:
-            raise TopologyError(f"joint {joint!r} follows {at.joint.mimic.joint!r}; lock that one, and both are locked")
+        if at.follows is not None:
+            raise TopologyError(f"joint {joint!r} follows {at.follows!r}; lock that one, and both are locked")
         if not at.joint.nv:
             raise TopologyError(f"joint {joint!r} is fixed, so there is nothing to lock")
         followers = self.followers_of(joint)
@@ -365,9 +364,8 @@ class Topology(_Found):
         if at.locked is None:
             others = [name for name, link in self.carried.items() if self.attachments[link].locked]
             raise TopologyError(f"joint {joint!r} is not locked; locked joints: {', '.join(others) or 'none'}")
-        mimic = at.locked.joint.mimic
-        if mimic is not None:
-            raise TopologyError(f"joint {joint!r} follows {mimic.joint!r}; unlock that one, and both are unlocked")
+        if at.follows is not None:
+            raise TopologyError(f"joint {joint!r} follows {at.follows!r}; unlock that one, and both are unlocked")
         free = replace(self, attachments={link: other.unlocked for link, other in self.attachments.items()})
         return self.with_attachments(at.unlocked, *(other for other, _, _ in free.followers_of(joint)))
 
@@ -457,11 +455,11 @@ class Topology(_Found):
         inside = {*self.subtree(root)} - {root}
         own, changed = {self.attachments[link].name for link in inside}, []
         for link, at in self.attachments.items():
-            joint, within = at.unlocked.joint, link in inside
-            follows = joint.mimic is not None and (joint.mimic.joint in own) != within
+            within = link in inside
+            parted = at.follows is not None and (at.follows in own) != within
             drives = any((part.link.name in inside) != within for part in at.unlocked.rotor)
-            if link != root and (follows or drives):
-                mimic, rotor = None if follows else at.joint.mimic, None if drives else at.joint.rotor
+            if link != root and (parted or drives):
+                mimic, rotor = None if parted else at.joint.mimic, None if drives else at.joint.rotor
                 changed.append(replace(at, joint=replace(at.joint, mimic=mimic, rotor=rotor), locked=None))
         return self.with_attachments(*changed)
 
@@ -478,8 +476,7 @@ class Topology(_Found):
         vacated, at = without_rotor(self, link), self.attachments[link]
         if at.locked is not None:
             for other in vacated.attachments.values():
-                mimic = other.unlocked.joint.mimic
-                if mimic is not None and mimic.joint == at.name:
+                if other.follows == at.name:
                     raise TopologyError(
                         f"joint {at.name!r} is locked together with {other.name!r}, which follows it; unlock it first"
                     )

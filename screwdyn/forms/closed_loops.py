@@ -76,15 +76,15 @@ class ClosedLoops(Dynamics):
         T is the pose of a loop's link in the other one, and g the element of the joint's group that is nearest to
         home⁻¹ T. The entries are those of J_c, and φ̇ = J_c q̇ where φ = 0. Errors as for ``forward_kinematics``.
         """
-        one = self._frozen()
-        (q,), _ = one.model.arrays({"q": q})
-        return Closure(one).gap(q)
+        closure = Closure(self._frozen())
+        (q,), _ = closure.model.arrays({"q": q})
+        return closure.gap(q)
 
     def freedoms(self, q: ArrayLike) -> int:
         """Number of freedoms that the closed loops leave in a configuration: nv minus the rank of J_c."""
-        one = self._frozen()
-        (q,) = one_state(one.model, q=q)
-        return one.model.nv - Closure(one).factors(q).rank
+        closure = Closure(self._frozen())
+        (q,) = one_state(closure.model, q=q)
+        return closure.model.nv - closure.factors(q).rank
 
     def assemble(self, q: ArrayLike, hold: Iterable[str] = ()) -> Array:
         """A configuration near q in which all loops are closed, (nq,).
@@ -105,8 +105,8 @@ class ClosedLoops(Dynamics):
         UnknownNameError, ShapeError
             For an unknown freedom, or as for ``forward_kinematics``.
         """
-        one = self._frozen()
-        return _assembled(Closure(one), q, _free(one.model, hold))
+        closure = Closure(self._frozen())
+        return _assembled(closure, q, _free(closure.model, hold))
 
     def project(self, q: ArrayLike, qd: ArrayLike, hold: Iterable[str] = ()) -> tuple[Array, Array]:
         """The state with closed loops near a state: :meth:`assemble`, and the nearest rates in the metric of M.
@@ -114,11 +114,11 @@ class ClosedLoops(Dynamics):
         Freedoms that are held keep their positions and rates. Errors as for :meth:`assemble`; also LoopError if the
         loops do not allow the rates that are held.
         """
-        one = self._frozen()
-        closure, free = Closure(one), _free(one.model, hold)
-        q, (rates,) = _assembled(closure, q, free), one_state(one.model, qd=qd)
+        closure = Closure(self._frozen())
+        free = _free(closure.model, hold)
+        q, (rates,) = _assembled(closure, q, free), one_state(closure.model, qd=qd)
         rates = rates - closure.step(q, closure.opening(q, rates), free)
-        if len(free) < one.model.nv:
+        if len(free) < closure.model.nv:
             closure.check_moving(q, rates, "the loops do not allow the rates that are held; hold fewer freedoms")
         return q, rates
 
@@ -140,9 +140,8 @@ class ClosedLoops(Dynamics):
         ShapeError, SingularAttachmentError
             As for ``forward_dynamics``.
         """
-        one = self._frozen()
-        closure = Closure(one)
-        given, nothing = closure.multipliers(*one_state(one.model, q=q, qd=qd, tau=tau))
+        closure = Closure(self._frozen())
+        given, nothing = closure.multipliers(*one_state(closure.model, q=q, qd=qd, tau=tau))
         wrenches, undetermined = {}, {}
         for loop, N, own in closure.own():
             wrenches[loop.name] = N @ given[own]

@@ -14,9 +14,11 @@ from screwdyn.core.types import Array
 # What may remain of the natural map, relative to the forces.
 EXACT = 1e-13
 # Newton steps from one start, and singular values of their equations, relative to the largest, that count as zero.
-STEPS, RANK = 25, 1e-11
+STEPS, RANK = 40, 1e-11
+# Parts of a step of which the first is taken that reduces what is left, or the last.
+HALVES = 0.5 ** np.arange(4)
 # Sweeps of Gauss-Seidel, then convex problems, after which Newton's method begins anew.
-SWEEPS, PROBLEMS = (0, 20, 200), (5, 20, 80, 320)
+SWEEPS, PROBLEMS = (0, 20, 200), (5, 20, 80, 320, 1000)
 # Gradient steps for one convex problem.
 GRADIENTS = 60
 # Asymmetry, relative to the largest entry, of a symmetric G.
@@ -77,7 +79,7 @@ def forces(
     stages: list[tuple[Callable[[Array, int], Array], int]] = [(law.swept, count) for count in SWEEPS]
     stages += [(law.convex, count) for count in PROBLEMS if law.symmetric]
     with np.errstate(over="ignore", invalid="ignore"):  # where there is no solution
-        for improved, count in [*stages, (law.swept, 10 * SWEEPS[-1])]:
+        for improved, count in [*stages, (law.swept, 20 * SWEEPS[-1])]:
             x = improved(x, count)
             found, left = law.newton(x)
             if left <= EXACT:
@@ -115,20 +117,28 @@ class _Law:
         self.symmetric = bool(np.abs(self.G - self.G.T).max(initial=0.0) <= SYMMETRIC)
 
     def newton(self, x: Array) -> tuple[Array, float]:
-        """Where Newton's method on the natural map x − proj(x − u) ends, and what is left of it there."""
+        """Where Newton's method on the natural map x − proj(x − u) ends, and what is left of it there.
+
+        Steps are halved until they reduce it.
+        """
+        left, slope = self._natural(x)
         for _ in range(STEPS):
-            u = self.G @ x + self.b
-            left, slope = self._natural(x, u)
             rest = float(np.abs(left).max(initial=0.0))
             error = rest / max(rest, self.size, float(np.abs(x).max(initial=0.0))) if rest else 0.0
             if error <= EXACT or not np.isfinite(error):
                 break
-            x = x - _least(slope, left)
+            step, size = _least(slope, left), np.linalg.norm(left)
+            for share in HALVES:
+                near = x - share * step
+                left, slope = self._natural(near)
+                if np.linalg.norm(left) < (1 - 0.1 * share) * size:
+                    break
+            x = near
         return x, error
 
-    def _natural(self, x: Array, u: Array) -> tuple[Array, Array]:
+    def _natural(self, x: Array) -> tuple[Array, Array]:
         """The natural map and its derivative (Alart and Curnier)."""
-        one, z = np.eye(len(x)), x - u
+        one, z = np.eye(len(x)), x - (self.G @ x + self.b)
         p = np.clip(z, self.low, self.high)
         dz = one - self.G
         dp = np.where(((self.low < z) & (z < self.high))[:, None], dz, 0.0)

@@ -637,7 +637,7 @@ def _moved(tree: Robot, q: Array, qd: Array, direction: Array) -> State:
     """The state at some step along the freedoms and rates, on closed loops."""
     n = len(qd)
     q, qd = tree.model.configurations.integrate(q, direction[:n]), qd + direction[n:]
-    return State(tree, *Closure(tree).project(q, qd))
+    return State.of(tree, *Closure(tree).project(q, qd))
 
 
 def _homes(topology: Topology) -> dict[Key, Array]:

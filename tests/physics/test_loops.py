@@ -10,6 +10,7 @@ from kinds import EVERY
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
+from screwdyn.physics.closure import Closure
 from screwdyn.screws.screw import Ad, inverse
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
@@ -190,3 +191,25 @@ def test_a_door_on_two_hinges():
     assert_allclose(door.forward_dynamics(q, qd, tau), expected, rtol=1e-12)
     assert_allclose(door.compile().wait().forward_dynamics(q, qd, tau), expected, rtol=1e-12)
     assert_array_equal(door.project(q, qd)[1], qd)
+
+
+def test_a_closure_without_loops_leaves_everything_as_it_is():
+    """Simulations and contacts use it without a question."""
+    arm = sd.robots.two_link()
+    closure, q, qd = Closure(arm), np.array([3.0, -40.0]), np.array([1e3, 2.0])
+    closure.check_moving(q, qd)
+    kept = closure.project(q, qd)
+    assert kept[0] is q and kept[1] is qd and closure.closed(q) is q
+    assert closure.gap(q).shape == closure.opening(q, qd).shape == (0,)
+    assert closure.ranks(q) == {} and closure.assembled(q, np.arange(2)) == (q, 0.0)
+    taken, impulses = closure.impact(q, qd)
+    assert not taken.any() and not impulses.size
+    assert_allclose(closure.inverse_dynamics(q, qd, qd), arm.inverse_dynamics(q, qd, qd), rtol=1e-12)
+
+
+def test_what_recursions_compute_with_loops():
+    tree, _ = mechanisms.four_bar()
+    names = ["mass_matrix", "forward_dynamics", "inverse_dynamics", "operational_inertia"]
+    assert [tree.model.computed(name) for name in names] == ["mass_matrix", "constrained_dynamics", None, None]
+    tree.open("pin")
+    assert [tree.model.computed(name) for name in names] == names

@@ -372,3 +372,21 @@ def test_signs_of_zeros_are_those_of_a_model_made_anew():
     tree.mass_matrix([0.0])
     tree.detach(handle)
     assert tree.model.table.tobytes() == anew
+
+
+def test_freedoms_of_a_tree_in_which_joints_follow_others():
+    """Each freedom is that of its own joint; those that follow, and a rotor, have none."""
+    tree, body = sd.KinematicTree(), sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    motor = sd.revolute("z", effort=7.0, name="motor", rotor=sd.Rotor(1e-4, ratio=50, mass=0.2, across=1e-4))
+    tree.attach(body, to="base", joint=motor, name="arm")
+    finger = sd.prismatic("x", effort=3.0, damping=2.0, name="finger", mimic=sd.Mimic("motor", 0.5, 0.1))
+    tree.attach(body, to="arm", joint=finger, name="tip")
+    tree.attach(body, to="tip", joint=sd.spherical(name="ball", passive=True), name="load")
+    model = tree.model
+    assert [joint.name for joint in model.movers] == ["motor", "ball", "ball", "ball"]
+    assert_array_equal(model.efforts, [7.0, np.inf, np.inf, np.inf])
+    assert model.passive == (False, True, True, True)
+    assert_array_equal(model.of_rows(np.array([2.0, 3.0, 4.0, 5.0]))[[0, -4]], [2.0, 1.0])
+    assert model.joint_forces.acting and not tree.without_friction().model.joint_forces.friction.any()
+    tree.replace_joint("tip", sd.prismatic("x", name="finger"))
+    assert not tree.model.joint_forces.acting

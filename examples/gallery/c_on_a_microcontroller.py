@@ -41,7 +41,8 @@ t = np.linspace(0, 2, 201)[:, None]
 rate, carried = np.array([1.5, 2.0, 1.2, 2.5, 1.8, 1.0]), (t > 0.7) & (t < 1.5)
 q, qd, qdd = np.sin(rate * t), rate * np.cos(rate * t), -(rate**2) * np.sin(rate * t)
 with tempfile.TemporaryDirectory() as folder:
-    np.savetxt(asked := Path(folder, "asked"), np.hstack([carried, q, qd, qdd]), fmt=["%d", *["%.17g"] * 18])
+    asked = Path(folder, "asked")
+    np.savetxt(asked, np.hstack([carried, q, qd, qdd]), fmt=["%d", *["%.17g"] * 18])
     said = subprocess.check_output([build(folder, ["inverse_dynamics"], MAIN)], input=asked.read_bytes())
     sizes = [build(folder, [name], "", "-c").stat().st_size / 1e3 for name in functions]
 tau = np.array(said.split(), dtype=float).reshape(-1, 6)

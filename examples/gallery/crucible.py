@@ -13,7 +13,8 @@ from scipy.special import ellipk
 
 import screwdyn as sd
 
-START, END, DURATION, GRASP = np.array([-2.2, 1.3]), np.array([-0.2, 1.0]), 2.4, 0.6
+START, END = np.array([-2.2, 1.3]), np.array([-0.2, 1.0])
+DURATION, GRASP = 2.4, 0.6
 mass, length, izz = 1.5, 0.08, 0.006  # of the crucible, and the moment of inertia about its centre of mass
 
 
@@ -29,7 +30,8 @@ def torque(t, state):
 
 # %%
 # The grasp is an event of the simulation. It adds the coordinate ``hook``.
-arm, hook = sd.robots.pelican(), sd.revolute("z", passive=True, name="hook")
+arm = sd.robots.pelican()
+hook = sd.revolute("z", passive=True, name="hook")
 crucible = sd.Link("crucible", sd.Inertia.planar(mass, (length, 0), izz))  # hangs along its x axis
 grasp = sd.Grasp(crucible, to="link2", joint=hook, start="hanging", twist="at_rest", time=GRASP)
 run = sd.simulate(arm, sd.State(arm, START), 6.0, torque, [grasp], step=0.015)

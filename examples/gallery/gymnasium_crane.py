@@ -40,9 +40,11 @@ def episode(policy, start=None):  # states and the sum of rewards; the policy is
     return np.array([x for x, *_ in steps]), sum(reward for _, reward, *_ in steps)
 
 
-gym.utils.env_checker.check_env(env := Crane(), skip_render_check=True)
+env = Crane()
+gym.utils.env_checker.check_env(env, skip_render_check=True)
 
-rng, mean, spread, best = np.random.default_rng(0), np.zeros(4), np.ones(4), []
+rng, best = np.random.default_rng(0), []
+mean, spread = np.zeros(4), np.ones(4)
 for _ in range(8):
     policies = sorted(rng.normal(mean, spread, (16, 4)), key=lambda policy: episode(policy)[1])
     mean, spread = np.mean(policies[-4:], axis=0), np.std(policies[-4:], axis=0)

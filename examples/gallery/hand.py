@@ -12,7 +12,8 @@ import numpy as np
 
 import screwdyn as sd
 
-RADIUS, CENTRE, LENGTHS = 0.045, np.array([0.01, 0.006, 0.065]), np.array([0.06, 0.045, 0.04])
+RADIUS, CENTRE = 0.045, np.array([0.01, 0.006, 0.065])
+LENGTHS = np.array([0.06, 0.045, 0.04])
 hand = sd.KinematicTree("arm")
 hand.attach(sd.Inertia.cylinder(0.5, 0.05, 0.02), to="arm", joint=sd.prismatic("z", name="lift"), name="palm")
 for f in range(3):

@@ -13,7 +13,8 @@ from scipy.optimize import brentq
 
 import screwdyn as sd
 
-man, box, grip = sd.KinematicTree("foot"), sd.Inertia.box(8, (0.3, 0.3, 0.3)), (0, -0.1, -0.45)
+man = sd.KinematicTree("foot")
+box, grip = sd.Inertia.box(8, (0.3, 0.3, 0.3)), (0, -0.1, -0.45)
 for name, to, mass, length, at, follow in (
     ("ankle", "foot", 3, 0.4, (0, 0, 0.08), None),
     ("knee", "ankle", 6, 0.4, (0, 0, 0.4), None),

@@ -13,7 +13,8 @@ import screwdyn as sd
 from screwdyn import control
 
 crate = sd.Inertia.box(3.0, (0.3, 0.2, 0.2), com=(0.03, -0.02, 0.15))
-centre, rates = np.array([0, -1.2, 1.8, -0.6, 1.57, 0]), np.array([1.1, 1.7, 2.3, 2.9, 3.1, 3.7])
+centre = np.array([0, -1.2, 1.8, -0.6, 1.57, 0])
+rates = np.array([1.1, 1.7, 2.3, 2.9, 3.1, 3.7])
 gains = {"stiffness": 8.0, "damping": [60, 60, 40, 8, 8, 3]}
 
 

@@ -12,8 +12,9 @@ import numpy as np
 
 import screwdyn as sd
 
-torso, sides = sd.Link("torso", sd.Inertia.cylinder(20, 0.2, 0.8, com=(0, 0, 0.4))), []
+torso = sd.Link("torso", sd.Inertia.cylinder(20, 0.2, 0.8, com=(0, 0, 0.4)))
 crate = sd.Inertia.box(3, (0.3, 0.2, 0.2), com=(0.1, -0.3, 0))  # below its hook, off its centre
+sides = []
 for prefix, y in (("left/", 0.3), ("right/", -0.3)):
     tree = sd.KinematicTree("floor")
     tree.attach(torso, to="floor", joint=sd.revolute("z", name="waist"))

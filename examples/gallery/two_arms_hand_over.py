@@ -16,7 +16,8 @@ import screwdyn as sd
 robot = sd.KinematicTree("floor")
 for side, x, turn in (("left/", -0.75, np.eye(3)), ("right/", 0.75, np.diag([-1.0, -1.0, 1.0]))):
     robot.attach(sd.robots.ur5(), to="floor", at=sd.screw.pose(turn, (x, 0, 0)), prefix=side)
-crate, high, low = sd.Inertia.box(2.0, (0.2, 0.2, 0.2), (0, 0, 0.1)), 0.45, 0.2
+crate = sd.Inertia.box(2.0, (0.2, 0.2, 0.2), (0, 0, 0.1))
+high, low = 0.45, 0.2
 
 
 def station(left, right, axes):  # angles for places of both tools, with their axes in given directions
@@ -49,7 +50,8 @@ plt.style.use("petroff10")
 figure, (scene, chart) = plt.subplots(2, 1, figsize=(9, 6.5), layout="constrained")
 corners = np.array([[-0.1, 0, 0, 1], [0.1, 0, 0, 1], [0.1, 0, 0.2, 1], [-0.1, 0, 0.2, 1]]).T
 for k, t in enumerate(np.linspace(1.0, 4.4999, 15)):
-    scene.fill(*(run.pose("crate", t) @ corners)[[0, 2]], color="C2", alpha=(shade := 0.12 if k % 7 else 0.9))
+    shade = 0.12 if k % 7 else 0.9
+    scene.fill(*(run.pose("crate", t) @ corners)[[0, 2]], color="C2", alpha=shade)
     for tool, color in (("left/tool0", "C0"), ("right/tool0", "C1")):
         places = np.transpose([run.pose(link, t)[:3, 3] for link in robot.path(tool)[2:]])
         scene.plot(*places[[0, 2]], "o-", lw=6, color=color, alpha=shade)

@@ -350,12 +350,13 @@ def _method(entry: Quantity) -> Callable[..., Any]:
         kernels, state = self._kernels, values[first:last]
         try:
             context = kernels.found(entry, values[0] if first else None, values[last] if framed else "body")
-        except (KeyError, TypeError):  # for an unknown link or frame
-            return self._evaluate(entry, *values)
-        found = getattr(kernels, name)(context, *(_of_lists(state) or state))
-        if found is None:
-            return self._evaluate(entry, *values)
-        return kernels.share_of(name, values[0])(*found) if shares else found
+        except (KeyError, TypeError):  # for an unknown link or frame, of which the call below tells more
+            pass
+        else:
+            found = getattr(kernels, name)(context, *(_of_lists(state) or state))
+            if found is not None:
+                return kernels.share_of(name, values[0])(*found) if shares else found
+        return self._evaluate(entry, *values)
 
     return wraps(getattr(Quantities, entry.name))(method)
 

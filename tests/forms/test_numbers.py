@@ -13,9 +13,10 @@ from branched import branched_rph
 from cases import EPS, cases, christoffel, close, derivative, gradient, norm, total
 from hypothesis import assume, given
 
-from screwdyn import Inertia, KinematicTree, Link, helical, padded_sum, prismatic, revolute, screw
+from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, helical, padded_sum, prismatic, revolute, screw
 from screwdyn.backends.kernels import entry as kernels
 from screwdyn.forms import numbers
+from screwdyn.robots import ur5
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 pytestmark = pytest.mark.slow
@@ -382,3 +383,11 @@ def test_a_branched_tree_of_every_kind_of_joint_has_the_values_of_another_engine
             expected = np.array(state[name])
             # The tolerance of entries that are zero up to rounding is 1e-13 of the largest.
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13 * np.abs(expected).max(), err_msg=name)
+
+
+@pytest.mark.parametrize(("link", "frame"), [("toll0", "com"), ("tool0", "locale")])
+def test_an_unknown_link_or_frame_is_one_error(link, frame):
+    """Its traceback begins with the call, not with a search of the library."""
+    with pytest.raises(ScrewdynError, match=f"{link}|{frame}") as raised:
+        ur5().jacobian(link, [0] * 6, frame)
+    assert raised.value.__context__ is None

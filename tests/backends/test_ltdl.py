@@ -9,7 +9,7 @@ from tangents import joint_cases
 import screwdyn as sd
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, _carried, constants, factors, forward_dynamics
-from screwdyn.physics.table import ARMATURE, PARENT
+from screwdyn.physics.table import ARMATURE, PARENT, path_of
 
 
 def subject(tree):
@@ -26,14 +26,12 @@ def evaluated(tape, outputs, **state):
 def test_factors_make_up_the_mass_matrix(case):
     tree, tape = case.tree, Tape()
     found = factors(tape, subject(tree))
-    rows = range(tree.nv)
     L, D = evaluated(tape, found.L, q=case.q), evaluated(tape, found.D, q=case.q)
-    lower = np.eye(tree.nv)
-    for k in rows:
-        lower[k, found.above[k]] = L[k, found.above[k]]
+    lower = np.eye(tree.nv) + np.tril(L, -1)
     M = tree.mass_matrix(case.q)
     close(lower.T @ np.diag(D) @ lower, M, norm(M), 1e3 * EPS)
-    assert [(above or [-1])[0] for above in found.above] == tree.model.table[:-1, PARENT].tolist()
+    for k in range(tree.nv):  # zero but for the rows that carry this one
+        assert {*np.flatnonzero(np.tril(found.L, -1)[k])} <= {*path_of(tree.model.table, k)}
     noted = np.array(tape.assumed, dtype=object).reshape(-1, 2)
     carried, least = evaluated(tape, noted, q=case.q).T
     assert (carried > least).all()

@@ -286,9 +286,7 @@ _EVEN = 75
 class LTDL(NamedTuple):
     """M = Lᵀ D L."""
 
-    # For each row the rows that carry it, nearest first: the columns in which its row of L is not zero.
-    above: list[list[int]]
-    L: Scalars  # (n, n), valid below the diagonal only; the ones on the diagonal are not stored
+    L: Scalars  # (n, n), valid below the diagonal only; zero unless one of two joints carries the other
     D: Scalars  # (n,)
 
     def solve(self, b: Scalars) -> Scalars:
@@ -298,8 +296,8 @@ class LTDL(NamedTuple):
     def inward(self, b: Scalars) -> Scalars:
         """L⁻ᵀ b, (n,)."""
         x = b.copy()
-        for k in range(len(x) - 1, -1, -1):
-            for i in self.above[k]:
+        for i in reversed(range(len(x))):
+            for k in reversed(range(i + 1, len(x))):
                 x[i] = x[i] - self.L[k, i] * x[k]
         return x
 
@@ -307,7 +305,7 @@ class LTDL(NamedTuple):
         """L⁻¹ b, (n,)."""
         x = b.copy()
         for k in range(len(x)):
-            for i in self.above[k]:
+            for i in reversed(range(k)):
                 x[k] = x[k] - self.L[k, i] * x[i]
         return x
 
@@ -315,36 +313,25 @@ class LTDL(NamedTuple):
 def factors(tape: Tape, subject: Subject) -> LTDL:
     """LTDL of M(q), with the assumption on the tape that each pivot exceeds its rounding for all angles beyond."""
     table, x = subject.rows(subject.inputs(tape, "q"))
-    coupled = subject.couplings is not None
-    above = _all_above(subject.nv) if coupled else [path_of(table, k)[1:] for k in range(subject.nv)]
     (M,) = record(tape, "mass_matrix", subject._replace(table=base_parameters(subject.table)))
-    if coupled:
-        least = [_ROUNDING * M[k, k] for k in range(subject.nv)]
-    else:
-        carried = enumerate(_carried(table, x))
-        least = [
-            _STRICTER * link_steps.pivot_rounding(2 * spread, m, joint_screw(table, k)) for k, (m, spread) in carried
-        ]
-    return _factored(M, above, least)
+    if subject.couplings is not None:
+        return _factored(M, _ROUNDING * M.diagonal())
+    carried = enumerate(_carried(table, x))
+    least = [link_steps.pivot_rounding(2 * spread, m, joint_screw(table, k)) for k, (m, spread) in carried]
+    return _factored(M, _STRICTER * np.array(least, dtype=object))
 
 
-def _factored(M: Scalars, above: list[list[int]], least: Any) -> LTDL:
+def _factored(M: Scalars, least: Any) -> LTDL:
     """LTDL of M, which is overwritten, with the assumption on the tape that each pivot exceeds the least one."""
     for k in reversed(range(len(M))):
         if not link_steps.exceeds(M[k, k], least[k]):
             raise Undetermined("forward_dynamics", k + 1)
-        shares = [M[k, i] / M[k, k] for i in above[k]]
-        for i, a in zip(above[k], shares, strict=True):
-            for j in above[i]:
+        for i in reversed(range(k)):
+            a = M[k, i] / M[k, k]
+            for j in range(i + 1):
                 M[i, j] = M[i, j] - a * M[k, j]
-            M[i, i] = M[i, i] - a * M[k, i]
-        M[k, above[k]] = shares
-    return LTDL(above, M, M.diagonal())
-
-
-def _all_above(n: int) -> list[list[int]]:
-    """The columns of L of a matrix without zeros."""
-    return [list(range(k))[::-1] for k in range(n)]
+            M[k, i] = a
+    return LTDL(M, M.diagonal())
 
 
 def forward_dynamics(tape: Tape, subject: Subject) -> Scalars:
@@ -382,7 +369,7 @@ def loop_dynamics(tape: Tape, subject: Subject) -> Scalars:
     Y = [M.inward(row) for row in J]
     wanted = np.array([-(J_dot[l] @ qd) - (Y[l] / M.D) @ z for l in range(len(Y))], dtype=object)
     K = np.array([(row / M.D) @ column for row in Y for column in Y], dtype=object).reshape(len(Y), len(Y))
-    forces = _factored(K, _all_above(len(K)), REDUNDANT**2 * K.diagonal()).solve(wanted)
+    forces = _factored(K, REDUNDANT**2 * K.diagonal()).solve(wanted)
     for row, force in zip(Y, forces, strict=True):
         z = z + row * force
     return M.outward(z / M.D)

@@ -7,7 +7,7 @@ padded sum ‡ adds these contributions by coordinate name. See README.md, docs/
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from screwdyn.changes.change import Change, ImpactEvent, LimitEvent
+from screwdyn.changes.change import Change, ContactEvent, ImpactEvent, LimitEvent
 from screwdyn.changes.grasp import FreeBody, Grasp, GraspEvent
 from screwdyn.changes.lock import Lock, LockEvent, Unlock
 from screwdyn.changes.loops import Close, LoopEvent, Open
@@ -54,6 +54,7 @@ __all__ = [
     "Change",
     "Close",
     "Contact",
+    "ContactEvent",
     "Contribution",
     "Energy",
     "Feedback",

@@ -78,6 +78,14 @@ def between_walls():
     return tree
 
 
+def jammed():
+    tree = on_a_joint(sd.Inertia.box(1.0, (1.0, 1e-9, 1e-9)), sd.planar("y"))
+    tree.touch("body", "base", on=sd.Plane(), points=(-0.5, 0, 0), friction=2.0)
+    angle = np.arctan(2)
+    J = tree.contact_rows(q := [-angle, 0, -0.5 * np.sin(angle)], np.zeros(3)).jacobian[0]
+    sd.simulate(tree, sd.State(tree, q, np.linalg.pinv(J) @ [0, -1, 0]), 1.0)
+
+
 def chatter():
     tree = on_a_joint(sd.Inertia.rod(1, 1, com=(0.5, 0, 0)), sd.revolute("z"))
     sd.simulate(tree, sd.State(tree, [0.1], [0.3]), 100.0, torque=lambda t, state: -20 * np.sign(state.q + state.qd))
@@ -125,6 +133,8 @@ CAUSES = [
     lambda: four_bar().assemble([0.3, 0.2, 0.1]),
     lambda: sd.simulate(tree := four_bar(), sd.State(tree), 1.0),
     lambda: between_walls().equilibrium([0]),
+    lambda: sd.simulate(tree := between_walls(), sd.State(tree, [0]), 1.0),
+    jammed,
     lambda: between_walls().separate([0]),
     lambda: on_a_joint(sd.Inertia.point(1), sd.prismatic("z", passive=True)).equilibrium([0]),
     lambda: arm().inverse_kinematics(tip(), [50.0, 0, 0]),

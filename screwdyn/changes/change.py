@@ -207,7 +207,7 @@ class Change:
 
     @property
     def subject(self) -> str:
-        """Name of what it concerns, for figures and texts: the joint of a lock or a limit, a loop, or the link."""
+        """Name of what it concerns, for figures and texts: a joint, a loop, a contact, or the link."""
         return str(getattr(self, self.concerns))
 
     def __post_init__(self) -> None:
@@ -254,17 +254,48 @@ class LimitEvent(Change):
     impulse: Array
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ContactEvent(Change):
+    """Something happens at a contact: a :class:`Change` with the following attributes.
+
+    Attributes
+    ----------
+    contact : str
+        Name of the contact.
+    points : tuple of int
+        Which of its points.
+    change : "touch", "leave", "slip" or "rest"
+        Points touch, in an impact or gently; leave; begin to slip; or come to rest, at the end of a slip or of a series
+        of bounces, whose time is that of the limit of the series.
+    impulse : (k, 3) array
+        On ``link`` at these points, in the base frame, N s. If several contacts are in the same impact, the first of
+        their events has the energy lost.
+    """
+
+    concerns = "contact"
+
+    contact: str
+    points: tuple[int, ...]
+    change: str
+    impulse: Array
+
+    @property
+    def verb(self) -> str:
+        """For figures and texts: "touch", or "slip at"."""
+        return self.change if self.change in ("touch", "leave") else f"{self.change} at"
+
+
 @dataclass(frozen=True, eq=False)
 class Happened:
-    """One change of the tree in a run, or a joint that reached its limit.
+    """One change of the tree in a run, a joint that reached its limit, or what happens at a contact.
 
     Attributes
     ----------
     t : float
         Time, s.
     what : Grasp, Release, … or None
-        The event as it was passed to :func:`simulate`; None for a limit that was reached.
-    event : GraspEvent, ReleaseEvent, … or LimitEvent
+        The event as it was passed to :func:`simulate`; None for a limit that was reached, and at contacts.
+    event : GraspEvent, ReleaseEvent, …, LimitEvent or ContactEvent
         Its outcome.
     """
 
@@ -275,6 +306,8 @@ class Happened:
     @property
     def verb(self) -> str:
         """What happened, such as ``"grasp"`` or ``"reach limit of"``."""
+        if isinstance(self.event, ContactEvent):
+            return self.event.verb
         return "reach limit of" if self.what is None else self.what.verb
 
     @property
@@ -284,5 +317,5 @@ class Happened:
 
     @property
     def subject(self) -> str:
-        """Name of what it concerns, for figures and texts: the joint of a lock or a limit, a loop, or the link."""
+        """Name of what it concerns, for figures and texts: a joint, a loop, a contact, or the link."""
         return self.event.subject

@@ -92,8 +92,11 @@ class Touching(Dynamics):
             if (rows.gaps >= -_APART).all() and (np.abs(step) <= _NEAREST).all():
                 return q
             q = closure.closed(configurations.integrate(q, step))
-        where = contacts.deepest(rows.gaps)
-        raise ContactError(f"no configuration near q was found in which links are apart: {where}; start nearer to one")
+        at, depth = contacts.deepest(rows.gaps)
+        raise ContactError(
+            f"no configuration near q was found in which links are apart: {at.link!r} is {depth:.3g} mm inside "
+            f"{at.to!r} at contact {at.name!r}; start nearer to one"
+        )
 
 
 def _least(A: Array, b: Array) -> Array:

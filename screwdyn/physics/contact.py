@@ -71,11 +71,20 @@ class Contacts:
             found.append(one.rows(self._pose(one.contact, q), *relative[pair]))
         return ContactRows(*(np.concatenate(parts, axis=len(batch)) for parts in zip(*found, strict=True)))
 
-    def deepest(self, gaps: Array) -> str:
-        """Which point of one configuration is deepest inside its body, for messages."""
+    def frames(self, q: Array) -> tuple[Array, Array]:
+        """The contact points, (k, 3), m, and normals and tangents as rows, (k, 3, 3), in the base frame; no batches."""
+        points, axes = [np.zeros((0, 3))], [np.zeros((0, 3, 3))]
+        for one in self._cores:
+            T = self.of.forward_kinematics(one.contact.to, q)
+            c, _, n, _ = one.placed(self._pose(one.contact, q))
+            points.append((c - one.contact.radii[:, None] * n) @ T[:3, :3].T + T[:3, 3])
+            axes.append(frames(n) @ T[:3, :3].T)
+        return np.concatenate(points), np.concatenate(axes)
+
+    def deepest(self, gaps: Array) -> tuple[Contact, float]:
+        """The contact with the point that is deepest inside its body in one configuration, and its depth, mm."""
         k = int(np.argmin(gaps))
-        contact = self.contacts[self.owner[k]]
-        return f"{contact.link!r} is {-1e3 * gaps[k]:.3g} mm inside {contact.to!r} at contact {contact.name!r}"
+        return self.contacts[self.owner[k]], -1e3 * float(gaps[k])
 
     def _pose(self, contact: Contact, q: Array) -> Array:
         """The pose of a contact's link in its other one."""
@@ -121,16 +130,16 @@ class _Core:
         """Gaps, rows, their drift, and rates; from the relative Jacobian, twist and acceleration at q̈ = 0."""
         c, gaps, n, turn = self.placed(T)
         w, v = V[..., None, :3], V[..., None, 3:]
-        centre = v + np.cross(w, c)
+        centre = v + _cross(w, c)
         n_dot = _times(turn, centre)
         r = self.contact.radii[:, None]
         x, x_dot = c - r * n, centre - r * n_dot
         e = frames(n)
-        W = np.concatenate([np.cross(x[..., None, :], e), e], axis=-1)
+        W = np.concatenate([_cross(x[..., None, :], e), e], axis=-1)
         # The tangents turn with the normal only: their own turn would multiply a slip, which is zero where it matters.
         e_dot = np.stack([n_dot, *(-(n_dot * e[..., k, :]).sum(axis=-1, keepdims=True) * n for k in (1, 2))], axis=-2)
-        slip = v + np.cross(w, x)
-        drift = _times(W, bias[..., None, :]) + _times(e, np.cross(w, x_dot)) + _times(e_dot, slip)
+        slip = v + _cross(w, x)
+        drift = _times(W, bias[..., None, :]) + _times(e, _cross(w, x_dot)) + _times(e_dot, slip)
         return gaps, W @ J[..., None, :, :], drift, _times(W, V[..., None, :])
 
     def _inside(self) -> ContactError:
@@ -146,7 +155,12 @@ def frames(n: Array) -> Array:
     t = _ONE[np.abs(n).argmin(axis=-1)]
     t = t - (t * n).sum(axis=-1, keepdims=True) * n
     t = t / np.linalg.norm(t, axis=-1, keepdims=True)
-    return np.stack([n, t, np.cross(n, t)], axis=-2)
+    return np.stack([n, t, _cross(n, t)], axis=-2)
+
+
+def _cross(a: Array, b: Array) -> Array:
+    """a × b of vectors, (…, 3), in a fifth of the time of NumPy's."""
+    return a[..., [1, 2, 0]] * b[..., [2, 0, 1]] - a[..., [2, 0, 1]] * b[..., [1, 2, 0]]
 
 
 def _times(A: Array, x: Array) -> Array:

@@ -11,8 +11,18 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from screwdyn.core.errors import JointError, LoopError, ScrewdynError, ShapeError, TopologyError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike, Indices
+from screwdyn.core import (
+    Array,
+    ArrayLike,
+    ContactError,
+    JointError,
+    LoopError,
+    ScrewdynError,
+    ShapeError,
+    TopologyError,
+    UnknownNameError,
+)
+from screwdyn.core.types import Indices
 from screwdyn.forms.configurations import Limits
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.closure import Closure
@@ -20,6 +30,7 @@ from screwdyn.physics.model import Robot
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.state import State, by_name
 from screwdyn.simulation.holding import Holding
+from screwdyn.simulation.touching import Touching
 
 T = TypeVar("T")
 Torque = Callable[[float, State], ArrayLike | Mapping[str, ArrayLike]]
@@ -312,6 +323,14 @@ class EquationsOfMotion:
         loops = model.topology.loops
         self.closure = Closure(self.tree) if loops else None
         self._ranks = self.closure.ranks(q) if self.closure is not None else {}
+        if model.topology.contacts and self.holding is not None:
+            raise ContactError(
+                f"dry friction and inelastic stops are not available for a tree with contacts, because they would "
+                f"ignore the forces at {', '.join(map(repr, model.topology.contacts))}; simulate "
+                f"tree.without_friction(), whose damping stays, and use stops=SpringStop(…)"
+            )
+        self.touching = Touching(self.tree, q) if model.topology.contacts else None
+        self.settled = math.nan  # the time at which the contacts were last decided
         soft = Limits.of(tree, lambda joint: isinstance(by.get(joint), SpringStop))
         found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := by[joint], SpringStop)]
         self.springs = SpringStops(soft, found, q, qd) if found else None
@@ -350,10 +369,17 @@ class EquationsOfMotion:
             # The rate of a quaternion is perpendicular to it, so its length stays constant without projection.
             rate[:nq] = self.model.configurations.rate(q, qd)
             q = self.model.configurations.normalized(q)
+        if self.touching is not None:
+            rate[n:] = 0.0
         _, force = self.forces(t, q, qd, rate[n:])
         try:
-            rate[nq:n] = self.accelerations(q, qd, force)
-        except ShapeError:  # numbers beyond the range of the recursions
+            if self.touching is not None:
+                acting = self.touching.act(q, qd, force)
+                rate[nq:n] = acting.qdd
+                rate[n + 1] += acting.heat
+            else:
+                rate[nq:n] = self.accelerations(q, qd, force)
+        except (ShapeError, ContactError):  # numbers beyond the range of the recursions, or a trial deep inside a body
             rate[nq:n] = np.nan
         return rate
 
@@ -368,16 +394,21 @@ class EquationsOfMotion:
 
     @property
     def smooth(self) -> bool:
-        """Whether the accelerations are a fixed function of the state: without callbacks, dry friction and stops."""
-        return all(x is None for x in (self.controller, self.disturbance, self.holding, self.springs))
+        """Whether the accelerations are a fixed function of the state: no callbacks, dry friction, stops, contacts."""
+        others = self.controller, self.disturbance, self.holding, self.springs, self.touching
+        return all(x is None for x in others)
 
-    def sample(self, t: float, q: Array, qd: Array) -> tuple[Array, Array, Array]:
-        """Torques, accelerations and :meth:`forces` at a time, (nv,)."""
+    def sample(self, t: float, q: Array, qd: Array) -> tuple[Array, Array, Array, Array]:
+        """Torques, accelerations and :meth:`forces` at a time, (nv,); state and forces of the contacts, (k, 4)."""
         tau, force = self.forces(t, q, qd)
+        tau = self.none.copy() if tau is None else tau.copy()
+        if self.touching is not None:
+            acting = self.touching.act(q, qd, force)
+            return tau, acting.qdd, force.copy(), np.column_stack([self.touching.state, acting.forces])
         qdd = self.accelerations(q, qd, force)
         if self.closure is not None and self.holding is not None:  # what loops transmit depends on these forces
             force = force + self.holding.reaction(q, qd, force)
-        return self.none.copy() if tau is None else tau.copy(), qdd, force.copy()
+        return tau, qdd, force.copy(), np.zeros((0, 4))
 
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
         """q̈, (nv,), for all joint forces but those on freedoms that are held."""
@@ -422,16 +453,33 @@ class EquationsOfMotion:
             if not self.phases or not phase.same(self.phases[-1]):
                 self.phases.append(phase)
             self._row = None
+        if self.touching is not None:
+            q, qd = self.parts(y)
+            self.touching.settle(q, qd, self.forces(t, q, qd)[1])
+            before = float(self.tree.kinetic_energy(q, qd) + self.potential(q))
+            y[: self.n] = self.closed(y)[: self.n]
+            q, qd = self.parts(y)
+            # What an end of slips takes away, which counts as rounding.
+            y[self.n + 1] += before - float(self.tree.kinetic_energy(q, qd) + self.potential(q))
+            self.settled = t
 
     def resume(self, phase: Phase) -> None:
         """Let those freedoms be held and those springs press that did in a phase."""
         self.holding, self.springs = phase.holding, phase.springs
 
     def closed(self, y: Array) -> Array:
-        """The nearest y, (…, nq + nv + 3), with closed loops; see :meth:`Closure.project`."""
-        if self.closure is None:
+        """The nearest y, (…, nq + nv + 3), with closed loops and, of one state, closed contacts.
+
+        See :meth:`Closure.project` and :meth:`Touching.project`.
+        """
+        touching = self.touching if y.ndim == 1 else None
+        if self.closure is None and touching is None:
             return y
-        q, qd = (self.closure if self.holding is None else self.holding).project(*self.parts(y))
+        q, qd = self.parts(y)
+        if self.closure is not None:
+            q, qd = (self.closure if self.holding is None else self.holding).project(q, qd)
+        if touching is not None:
+            q, qd = touching.project(q, qd)
         return np.concatenate([q, qd, y[..., self.n :]], axis=-1)
 
     def dependent(self, y: Array) -> list[str]:
@@ -447,16 +495,20 @@ class EquationsOfMotion:
         return [name for name, rank in self.closure.ranks(q).items() if rank < max(other[name] for other in others)]
 
     def levels(self, t: float, y: Array) -> Array:
-        """Numbers that rise through zero when dry friction or a stop changes; see :meth:`change`."""
+        """Numbers that rise through zero when dry friction, a stop or a contact changes; see :meth:`change`."""
         q, qd = self.parts(y)
         levels = [] if self.springs is None else [self.springs.levels(q)]
         if self.holding is not None:
             levels.append(self.holding.levels(q, qd, self.forces(t, q, qd)[1]))
+        if self.touching is not None:
+            found = self.touching.levels(q, qd, self.forces(t, q, qd)[1])
+            # What just became open has a gap of zero but for rounding, and may return within the first step.
+            levels.append(np.minimum(found, 0.0) if t == self.settled else found)
         return np.concatenate(levels)
 
     def struck(self, y: Array) -> bool:
-        """Whether a freedom at its limit runs against an inelastic stop."""
-        return self.holding is not None and bool(self.holding.strikes(*self.parts(y)))
+        """Whether a freedom at its limit runs against an inelastic stop, or a point that touches approaches."""
+        return any(x is not None and bool(len(x.strikes(*self.parts(y)))) for x in (self.holding, self.touching))
 
     def change(self, k: int, y: Array) -> None:
         """Set what changes when the level k rises; :meth:`settle` then decides what is held."""
@@ -469,6 +521,11 @@ class EquationsOfMotion:
             begun = k - count - len(self.holding.held)  # the accelerations do not jump where a freedom begins to move
             self._row = len(qd) + int(self.holding.sliding[begun]) if 0 <= begun < len(self.holding.sliding) else None
             self.holding.change(k - count, q, qd)
+
+    def step(self, y: Array) -> int | None:
+        """Note a step of the integrator; the level of a contact that has come to rest in it, or None."""
+        rested = None if self.touching is None else self.touching.step(*self.parts(y))
+        return None if rested is None else rested + (0 if self.springs is None else len(self.springs.pressed))
 
     def check_rates(self, t: float, qd: Array) -> None:
         """Raise ScrewdynError for a rate that only an unstable controller causes, with the name of its coordinate."""

@@ -5,13 +5,13 @@ import sys
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from screwdyn.changes.change import Happened, LimitEvent, Scheduled
-from screwdyn.core.errors import LoopError, ScrewdynError, StalledError
+from screwdyn.changes.change import ContactEvent, Happened, LimitEvent, Scheduled
+from screwdyn.core.errors import ContactError, LoopError, ScrewdynError, StalledError
 from screwdyn.core.types import Array
 from screwdyn.forms.configurations import Key, Limits
 from screwdyn.physics.closure import Closure
@@ -20,13 +20,20 @@ from screwdyn.physics.state import State
 from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Stops, guarded
 from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial
 from screwdyn.simulation.recording import Energy, Samples
+from screwdyn.simulation.touching import CHANGES, Touching
 
+# Which of the two states at the time of an event.
+Side = Literal["before", "after"]
 # Fraction of the time between samples that counts as rounding.
 ROUNDING = 1e-9
+# Changes of contacts, and the time within which so many have no end, relative or in s.
+MOST_CHANGES, AT_ONCE = 50, 1e-12
+# Steps between samples that one of the integrator may take while contacts are watched within it.
+WITHIN = 8
 # Nodes that determine the polynomial of one step of any integrator.
 NODES = 14
-# Steps after which the progress is judged.
-WINDOW = 400
+# Steps after which the progress is judged; with contacts, whose slips begin and end in many short steps.
+WINDOW, WINDOW_OF_CONTACTS = 400, 20_000
 # Remaining steps at the present progress that are accepted without a closer look: seconds to minutes.
 MANY = 100_000
 # Multiple of the tolerance up to which a motion counts as smooth enough for longer steps.
@@ -44,14 +51,28 @@ class TreeMotion(Samples):
 
     tree: Robot
     pieces: Sequence[Polynomial]
-    # All joint forces but those that hold freedoms, (k, nv).
+    # All joint forces but those that hold freedoms and those of contacts, (k, nv).
     force: Array
+    # State and forces of the points of contacts, (k, points, 4).
+    contact: Array
 
     def forces(self, times: Array | None) -> Array:
         """The joint forces at times within the motion, (k, nv), linear between samples, or at all samples."""
         if times is None:
             return self.force
         return np.array([np.interp(times, self.t, x) for x in self.force.T]).reshape(-1, len(times)).T
+
+    def contacts(self, t: float, side: Side) -> Array:
+        """States and forces of the points of contacts at a time within the motion, (points, 4), linear between."""
+        last = len(self.t) - 1
+        k = min(int(np.searchsorted(self.t, t, side="right")) - 1, last)
+        if side == "before" and k and self.t[k] == t:
+            k = int(np.searchsorted(self.t, t, side="left")) - 1
+        found: Array = self.contact[k].copy()
+        if k < last:
+            share = float((t - self.t[k]) / (self.t[k + 1] - self.t[k]))
+            found[:, 1:] += share * (self.contact[k + 1, :, 1:] - found[:, 1:])
+        return found
 
     def values(self, times: Array | None) -> tuple[Array, Array, Array]:
         """Positions, rates and accelerations, (k, nq) and (k, nv), at times within the motion, or at all samples."""
@@ -81,8 +102,8 @@ class Recorder:
         self.next = math.floor((begin - start) / step + ROUNDING) + 1
         self.times: list[Array] = []
         self.values: list[Array] = []
-        # Torques, accelerations and joint forces.
-        self.derived: list[tuple[Array, Array, Array]] = []
+        # Torques, accelerations and joint forces; states and forces of contacts.
+        self.derived: list[tuple[Array, Array, Array, Array]] = []
         self.pieces: list[Polynomial] = []
 
     def sample(self, t: float, y: Array) -> None:
@@ -99,13 +120,16 @@ class Recorder:
             self._take(times, piece(times))
 
     def _take(self, times: Array, values: Array) -> None:
-        if self.equations.holding is not None:  # what is held now may move at the end
-            values = self.equations.closed(values.T).T
+        equations = self.equations
+        if equations.holding is not None:  # what is held now may move at the end
+            values = equations.closed(values.T).T
+        if equations.touching is not None:
+            values = np.array([equations.closed(y) for y in values.T]).T
         self.times.append(times)
         self.values.append(values)
-        if not self.equations.smooth:
-            states = zip(times.tolist(), *self.equations.parts(values.T), strict=True)
-            self.derived += [self.equations.sample(*state) for state in states]
+        if not equations.smooth:
+            states = zip(times.tolist(), *equations.parts(values.T), strict=True)
+            self.derived += [equations.sample(*state) for state in states]
 
     def ended(self) -> tuple[TreeMotion, tuple[Array, ...]]:
         """The motion, and its kinetic and potential energy, work of torques, dissipation and work of wrenches, J."""
@@ -115,13 +139,16 @@ class Recorder:
         q, qd = equations.parts(y)
         if equations.smooth:
             force, torque = equations.own.viscous_force(qd) + equations.own.spring_force(q), np.zeros(qd.shape)
-            qdd = np.asarray(equations.tree.forward_dynamics(q, qd, force))
+            qdd, contact = np.asarray(equations.tree.forward_dynamics(q, qd, force)), np.zeros((len(q), 0, 4))
         else:
-            torque, qdd, force = (np.array(x).reshape(qd.shape) for x in zip(*self.derived, strict=True))
+            *derived, contacts = zip(*self.derived, strict=True)
+            torque, qdd, force = (np.array(x).reshape(qd.shape) for x in derived)
+            contact = np.array(contacts)
         model, tree, t = equations.model, equations.tree, np.concatenate(self.times)
         named = [(name, tree.joint(name)) for name in tree.joints]
         joints = {x: joint for name, joint in named for x in (*joint.position_names(name), *joint.freedom_names(name))}
-        motion = TreeMotion(model.positions, model.coordinates, t, q, qd, qdd, torque, joints, tree, self.pieces, force)
+        samples = model.positions, model.coordinates, t, q, qd, qdd, torque, joints
+        motion = TreeMotion(*samples, tree, self.pieces, force, contact)
         kinetic = np.asarray(tree.kinetic_energy(q, qd))
         return motion, (kinetic, equations.potential(q), *y[:, equations.n :].T)
 
@@ -136,13 +163,14 @@ class StallGuard:
     def restart(self, t: float, y: Array) -> None:
         """Begin at a state, and forget the steps before it."""
         self.t, self.Y = [t], [y]
+        self.window = WINDOW if self.equations.touching is None else WINDOW_OF_CONTACTS
 
     def step(self, t: float, y: Array, longest: float) -> None:
         """StalledError if the run would not end at the pace of the steps up to t, although the motion is smooth."""
         self.t.append(t)
         self.Y.append(y)
-        if len(self.t) > WINDOW:
-            pace = (t - self.t[0]) / WINDOW
+        if len(self.t) > self.window:
+            pace = (t - self.t[0]) / self.window
             slow = pace * MANY < self.end - t and pace < 0.1 * longest
             if slow and (pace == 0 or self._smooth() or self._jump()):
                 raise self.error(t, f"its steps are only {pace:.1g} s long")
@@ -181,7 +209,8 @@ class StallGuard:
             )
         elif self.integrator.method in OF_ONE_STEP:
             name, constant = self._stiffest(t, self.Y[-1])
-            implicit = "Use method='Radau' or 'LSODA', or reduce" if self.equations.closure is None else "Reduce"
+            kept = self.equations.closure, self.equations.touching
+            implicit = "Use method='Radau' or 'LSODA', or reduce" if kept == (None, None) else "Reduce"
             cause = (
                 f", because the forces on {name!r} balance within {constant:.1g} s, which the explicit method "
                 f"{self.integrator.method} must follow. {implicit} the damping, stiffness or gain at {name!r}"
@@ -257,6 +286,10 @@ class HybridSimulation:
         self.columns: list[tuple[Array, ...]] = []
         # Energy dissipated by events, and energy exchanged by them.
         self.booked = np.zeros(2)
+        # The states of the points of contacts, by contact and point; None for one that was just in an impact.
+        self.touching: dict[tuple[int, int], int | None] = {}
+        # The time of the last change of contacts, and how many there were at about this time.
+        self.changed, self.changes = -math.inf, 0
         # The next step as the integrator planned it when it last stopped; 0 if the tree has changed since.
         self.stride = 0.0
 
@@ -283,7 +316,7 @@ class HybridSimulation:
                 if self.controller is not None:
                     self.controller.sample(t, *self.equations.parts(y))
                 self.equations.settle(t, y)
-                if not self.recorder.times:
+                if self._settled(t, y) or not self.recorder.times:
                     self.recorder.sample(t, y)
                 t, y, fired = self._advance(t, y, bar)
         self._leave(t, y)
@@ -297,9 +330,12 @@ class HybridSimulation:
         self.recorder = Recorder(self.equations, t, self.start, self.step)
         self.guard = StallGuard(self.equations, self.integrator, self.end, t, y)
         self.stride = 0.0
-        if self.equations.closure is not None and self.integrator.method not in OF_ONE_STEP:
-            usable = ", ".join(OF_ONE_STEP)
-            raise LoopError(f"method={self.integrator.method!r} cannot keep loops closed; use one of {usable}")
+        if self.integrator.method not in OF_ONE_STEP:
+            method, usable = self.integrator.method, ", ".join(OF_ONE_STEP)
+            if self.equations.closure is not None:
+                raise LoopError(f"method={method!r} cannot keep loops closed; use one of {usable}")
+            if self.equations.touching is not None:
+                raise ContactError(f"method={method!r} cannot keep contacts closed; use one of {usable}")
         self.passages = Passages(self.equations.passable, self.equations.nq, y)
 
     def _leave(self, t: float, y: Array) -> None:
@@ -345,13 +381,25 @@ class HybridSimulation:
                 self._report(t, y, self.equations.passable, k)
 
     def _strike(self, t: float, y: Array) -> Array:
-        """Let the impact on inelastic stops happen; returns y after it."""
-        equations, holding = self.equations, self.equations.holding
-        assert holding is not None
+        """Let the impact on inelastic stops or at contacts happen; returns y after it."""
+        equations, holding, touching = self.equations, self.equations.holding, self.equations.touching
         # Just after a change of the tree at the same time, the motion has no sample and no duration.
         if self.recorder.times or not self.motions:
             self._leave(t, y)
         q, qd = equations.parts(y)
+        if touching is not None:
+            self._count(t, touching)
+            struck = touching.strike(q, qd, equations.tree.forward_dynamics(q, qd, equations.forces(t, q, qd)[1]))
+            y = np.concatenate([y[: equations.nq], struck.rates, y[-ENERGIES:]])
+            self._enter(t, y)
+            self.booked = self.booked + np.array([struck.lost, 0.0])
+            self._report_contact(t, y, "touch", struck.hits.tolist(), struck.impulses, struck.lost)
+            if struck.ends:
+                self._report_contact(t + max(struck.ends.values()), y, "rest", [*struck.ends])
+            for key in touching.keys(struck.hits.tolist()):
+                self.touching[key] = None
+            return y
+        assert holding is not None
         first, *others = holding.strikes(q, qd)
         rates, impulse, lost = holding.strike(q, qd)
         y = np.concatenate([y[: equations.nq], rates, y[-ENERGIES:]])
@@ -373,6 +421,60 @@ class HybridSimulation:
         )
         self.happened.append(Happened(t, None, event))
 
+    def _settled(self, t: float, y: Array) -> bool:
+        """Report what has changed at contacts, and choose the first step; whether something has changed."""
+        equations, touching = self.equations, self.equations.touching
+        if touching is None:
+            return False
+        before, keys = self.touching, touching.keys(range(len(touching.state)))
+        self.touching = dict(zip(keys, touching.state.tolist(), strict=True))
+        found: dict[str, list[int]] = {}
+        for point, key in enumerate(keys):
+            what = CHANGES.get((before.get(key), self.touching[key]))
+            if what is not None:
+                found.setdefault(what, []).append(point)
+        for what, points in found.items():
+            self._report_contact(t, y, what, points)
+        q, qd = equations.parts(y)
+        flight = touching.flight(q, qd, equations.forces(t, q, qd)[1])
+        if flight < math.inf:  # a long first step has errors larger than the height of a short flight
+            self.stride = min(self.stride or flight, flight)
+        return before != self.touching
+
+    def _count(self, t: float, touching: Touching) -> None:
+        """Count a change of contacts; StalledError if there is no end of them at one time."""
+        self.changes = self.changes + 1 if t - self.changed < AT_ONCE * max(1.0, abs(t)) else 0
+        self.changed = t
+        if self.changes > MOST_CHANGES:
+            raise StalledError(
+                f"the contacts {', '.join(touching.tree.topology.contacts)} change without end at t = {t:.9g} s; "
+                f"give faces fewer points, such as three, which determine their forces, or restitution=0",
+                t,
+            )
+
+    def _report_contact(
+        self, t: float, y: Array, what: str, points: list[int], impulses: Array | None = None, lost: float = 0.0
+    ) -> None:
+        """Report that something happens at points of contacts, an event for each contact; the first has the loss."""
+        touching = self.equations.touching
+        assert touching is not None
+        axes = touching.contacts.frames(self.equations.parts(y)[0])[1]
+        for contact, own, at in touching.grouped(points):
+            impulse = np.zeros((len(at), 3))
+            if impulses is not None:
+                impulse = np.einsum("ki,kij->kj", impulses[at], axes[at])
+            event = ContactEvent(
+                state=self._state(y),
+                link=contact.link,
+                contact=contact.name,
+                points=own,
+                change=what,
+                impulse=impulse,
+                energy_lost=lost,
+            )
+            lost = 0.0
+            self.happened.append(Happened(t, None, event))
+
     def _advance(self, t: float, y: Array, bar: Any) -> tuple[float, Array, Scheduled[Any] | None]:
         """The time and y at the next event, call of the controller or change of friction or stops, and that event."""
         equations, guard = self.equations, self.guard
@@ -383,10 +485,12 @@ class HybridSimulation:
             until = self.end
         conditions = [event for event in self.pending if event.when is not None]
         watched: list[Any] = [partial(self._level, event) for event in conditions]
-        if equations.holding is not None or equations.springs is not None:
+        if any(x is not None for x in (equations.holding, equations.springs, equations.touching)):
             watched.append(equations.levels)
         # Without functions of the user, dry friction and stops, nothing can happen between two steps, however long.
         longest = self.step if watched or equations.tried else math.inf
+        if len(watched) == 1 and equations.touching is not None and not equations.tried:
+            longest *= WITHIN
         solver = self.integrator.start(equations, t, y, until, longest, self.stride)
         crossings = Crossings(watched, t, y)
         found = None
@@ -397,15 +501,20 @@ class HybridSimulation:
             t, y = solver.t, solver.y
             equations.check_rates(t, y[equations.nq : equations.n])
             piece = solver.dense_output()
-            found = crossings.first(t, y, piece)
+            for inside in np.linspace(piece.t_old, t, max(1, round((t - piece.t_old) / self.step)) + 1)[1:-1].tolist():
+                found = found or crossings.first(inside, piece(inside), piece)
+            found = found or crossings.first(t, y, piece)
             if found is not None:
                 t = found[0]
                 y = piece(t)
-            if equations.closure is not None:
+            if equations.closure is not None or equations.touching is not None:
                 try:
                     y = equations.closed(y)
                 except LoopError as error:
                     raise (guard.lost(t, y, str(error)) or error) from None
+                rested = equations.step(y)
+                if found is None and rested is not None:
+                    found = t, len(conditions) + rested
                 if found is None:
                     solver.y, solver.f[:] = y, equations.rate(t, y)
             guard.step(t, y, longest)
@@ -420,6 +529,9 @@ class HybridSimulation:
         elif found[1] < len(conditions):
             return t, y, conditions[found[1]]
         else:
+            if equations.touching is not None:
+                self._count(t, equations.touching)
+                self.recorder.sample(t, y)
             equations.change(found[1] - len(conditions), y)
         return t, y, None
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.closed_loops import exerted_wrench
 from screwdyn.mechanism.topology import check_untouched
+from screwdyn.physics.contact import Contacts
 from screwdyn.physics.joint_forces import subtree_wrench
 from screwdyn.physics.model import Robot
 from screwdyn.physics.plausible import check_period
@@ -25,9 +26,10 @@ from screwdyn.physics.quantities import Frame
 from screwdyn.physics.state import State, check_state
 from screwdyn.simulation import equations
 from screwdyn.simulation.equations import Stops, Torque, Wrenches, guarded
-from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion
+from screwdyn.simulation.hybrid import HybridSimulation, Side, TreeMotion
 from screwdyn.simulation.integrators import METHODS, Integrator
 from screwdyn.simulation.recording import Recording
+from screwdyn.simulation.touching import STATES
 
 if TYPE_CHECKING:
     from screwdyn.simulation.sensitivities import Sensitivities
@@ -36,8 +38,33 @@ if TYPE_CHECKING:
 
 # Samples of a run, and calls of a controller, that fit in memory and time.
 MOST = 10_000_000
-# Which of the two states at the time of an event.
-Side = Literal["before", "after"]
+
+
+class ContactState(NamedTuple):
+    """What the k points of a contact do at one time; vectors are in the base frame.
+
+    Attributes
+    ----------
+    states : tuple of str
+        "open", "idle" (touches without force), "sticks" or "slides".
+    points : (k, 3) array
+        Where they are, m.
+    normals : (k, 3) array
+        Out of the body of ``to``.
+    gaps : (k,) array
+        m.
+    forces : (k, 3) array
+        Of ``to`` on ``link``, N.
+    slips : (k, 3) array
+        Velocities relative to ``to``, m/s.
+    """
+
+    states: tuple[str, ...]
+    points: Array
+    normals: Array
+    gaps: Array
+    forces: Array
+    slips: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,6 +229,8 @@ class Run(Recording):
         """
         if by is None:
             return self._of_link(link, t, side, (6,), lambda tree, *x: subtree_wrench(tree, link, *x[:3]))
+        for motion in self.motions:
+            check_untouched(motion.tree.topology, "run.wrench(…, by=…)")
         near = {name for motion in self.motions for name in motion.tree.topology.neighbours(link)}
         if near and by not in near:
             raise ScrewdynError(f"nothing connects {link!r} with {by!r}, but with {', '.join(sorted(near))}")
@@ -211,6 +240,45 @@ class Run(Recording):
             return exerted_wrench(tree, link, by, *motion) if connected else np.zeros((len(motion[0]), 6))
 
         return self._of_link(link, t, side, (6,), exerted)
+
+    def contact(self, name: str, t: float, side: Side = "after") -> ContactState:
+        """What the points of a contact do at a time: their states, forces and slips.
+
+        Parameters
+        ----------
+        name : str
+            Of the contact.
+        t, side
+            As for :meth:`at`.
+
+        Returns
+        -------
+        ContactState
+
+        Raises
+        ------
+        UnknownNameError
+            If the tree does not have the contact at that time.
+        ScrewdynError
+            As for :meth:`at`.
+
+        Notes
+        -----
+        Forces are computed at the samples, and interpolated linearly between them. Rigid bodies do not determine how
+        more than three points of a face share its load: of all possible forces, those of least norm are given, or if
+        these are beyond the cone of friction of a point, others that are possible.
+        """
+        state, owner = self.at(t, side), int(self._located(t, side)[1][0])
+        motion = self.motions[owner]
+        motion.tree.contact(name)
+        contacts = Contacts(motion.tree, motion.tree.model)
+        own = [contact.name == name for contact in contacts.contacts]
+        at = np.array(own)[contacts.owner]
+        points, axes = (x[at] for x in contacts.frames(state.q))
+        rows, found = contacts.rows(state.q, state.qd), motion.contacts(float(t), side)[at]
+        in_base = [np.einsum("ki,kij->kj", x, axes) for x in (found[:, 1:], rows.rates[at])]
+        states = tuple(STATES[int(x)] for x in found[:, 0])
+        return ContactState(states, points, axes[:, 0], rows.gaps[at], *in_base)
 
     def _of_link(
         self,
@@ -453,7 +521,7 @@ def simulate(
     step : float, optional
         Seconds between samples, > 0; a thousandth of the duration by default. It is also the largest step of the
         integrator if there are callbacks, dry friction or stops: the integrator can miss changes of a torque or of a
-        condition that last less.
+        condition that last less. Contacts are watched at this distance too.
     rtol, atol, method
         As for :func:`scipy.integrate.solve_ivp`. Use ``"Radau"`` or ``"LSODA"`` for stiff joints.
 
@@ -477,6 +545,9 @@ def simulate(
         the message states the coordinate and a remedy.
     TopologyError
         If a callback changes the tree.
+    ContactError
+        If a state begins inside the body of a contact, which :meth:`KinematicTree.separate` mends, or a sliding point
+        jams; for methods other than RK23, RK45 and DOP853, dry friction and inelastic stops in a tree with contacts.
     LoopError
         If the state opens a closed loop, or the run cannot pass a singular configuration of loops, which the message
         names; for methods other than RK23, RK45 and DOP853 in a tree with loops.
@@ -498,6 +569,9 @@ def simulate(
 
     Dry friction is not smoothed: a joint at rest sticks until the force on it exceeds its friction, and the times at
     which joints begin and cease to slide are located (docs/mathematics.md §8).
+
+    Links push each other where they touch (:meth:`KinematicTree.touch`): impacts are located, points stick or slide by
+    Coulomb's law, and a series of bounces ends at its limit time (docs/mathematics.md §13 and §14).
 
     Errors raised in ``torque``, ``wrenches``, ``when`` or an event are passed to the caller after the tree is restored.
     """
@@ -539,7 +613,6 @@ def simulate(
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")
     check_state(state, tree)
-    check_untouched(tree.topology, "simulate")
     if period is not None:
         check_period(period, duration)
     if stops is not None:

@@ -53,7 +53,6 @@ REFUSED = {
     "forward_dynamics in this form": lambda tree, q: tree.symbolic().forward_dynamics(),
     "C": lambda tree, q: tree.c_source(["forward_dynamics"]),
     "LQR": lambda tree, q: sd.control.LQR(tree, q, np.eye(12), np.eye(6)),
-    "simulate": lambda tree, q: sd.simulate(tree, sd.State(tree, q), 0.1),
 }
 
 

@@ -145,6 +145,18 @@ def test_stewart_platform(found):
     assert_allclose(T[:3, 3], (0.1, 0.05, 1.1), atol=1e-3)
 
 
+def test_set_down(found):
+    """The crate stands still at the end, on all of its weight; in between it slid as far as friction lets it."""
+    run, end = found.run, found.run.states[-1]
+    assert abs(run.energy.residual).max() < 1e-9
+    assert abs(end.qd[-6:]).max() < 1e-12
+    assert_allclose(found.push[-1], 3 * 9.81, rtol=1e-9)
+    assert_allclose(end.q[end.tree.positions.index("crate[pz]")], 0.1, atol=1e-12)
+    begins, stops = (x.t for x in found.steps[-2:])
+    v = run.twist("crate", begins + 1e-6)[3]
+    assert_allclose(stops - begins, v / (found.FRICTION * 9.81), atol=1e-5)
+
+
 def test_sway_along_a_run(found):
     assert found.last["LQR along the run"] < 0.1 * found.last["follow the arm's path"]
 

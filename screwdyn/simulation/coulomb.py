@@ -17,8 +17,9 @@ EXACT = 1e-13
 STEPS, RANK = 40, 1e-11
 # Parts of a step of which the first is taken that reduces what is left, or the last.
 HALVES = 0.5 ** np.arange(4)
-# Sweeps of Gauss-Seidel, then convex problems, after which Newton's method begins anew.
-SWEEPS, PROBLEMS = (0, 20, 200), (5, 20, 80, 320, 1000)
+# Sweeps of Gauss-Seidel, then convex problems, after which Newton's method begins anew; last, random forces after a few
+# sweeps, and their number.
+SWEEPS, PROBLEMS, FEW, GUESSES = (0, 20, 200), (5, 20, 80), 3, 200
 # Gradient steps for one convex problem.
 GRADIENTS = 60
 # Asymmetry, relative to the largest entry, of a symmetric G.
@@ -48,8 +49,8 @@ def forces(
     at the upper one. [0, ∞) is a contact or a stop that pushes, [−F, F] dry friction, [c, c] a given force. In a cone
     |λ_t| ≤ μ λ_n, with u_t = 0 inside, and λ_t against u_t on its surface.
 
-    Block Gauss-Seidel, then De Saxcé's fixed point of convex problems if that cycles, find which rows are at their
-    bounds; Newton's method on the natural map ends at rounding. What is returned has been checked.
+    Block Gauss-Seidel, De Saxcé's fixed point of convex problems if that cycles, and then random forces find which rows
+    are at their bounds; Newton's method on the natural map ends at rounding. What is returned has been checked.
 
     Parameters
     ----------
@@ -77,9 +78,9 @@ def forces(
     law = _Law(G, b, low, high, cones, terms)
     x = _least(law.G, -law.b) if start is None else start / law.scale
     stages: list[tuple[Callable[[Array, int], Array], int]] = [(law.swept, count) for count in SWEEPS]
-    stages += [(law.convex, count) for count in PROBLEMS if law.symmetric]
+    stages += [(law.convex, count) for count in PROBLEMS if law.symmetric] + [(law.guessed, k) for k in range(GUESSES)]
     with np.errstate(over="ignore", invalid="ignore"):  # where there is no solution
-        for improved, count in [*stages, (law.swept, 20 * SWEEPS[-1])]:
+        for improved, count in stages:
             x = improved(x, count)
             found, left = law.newton(x)
             if left <= EXACT:
@@ -178,6 +179,11 @@ class _Law:
                     z, momentum = new + (momentum - 1) / later * (new - x), later
                 x = new
         return x
+
+    def guessed(self, _: Array, seed: int) -> Array:
+        """Random forces of any size up to that of the terms, after a few sweeps."""
+        rng = np.random.default_rng(seed)
+        return self.swept(rng.normal(size=len(self.b)) * self.size * 10.0 ** rng.uniform(-2, 0.5), FEW)
 
     def _in_cones(self, z: Array) -> Array:
         """The nearest forces within the bounds and cones, which are convex."""

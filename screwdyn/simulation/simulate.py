@@ -224,7 +224,8 @@ class Run(Recording):
         With ``by``, what another link exerts on the link itself, by the joint between them and by loops:
         ``run.wrench("foot", by=tree.base)`` is the reaction of the ground on a foot that a loop holds there. That of a
         joint includes external wrenches beyond it. It is zero while nothing connects the links, and NaN where
-        redundant loops leave it undetermined. Between samples, joint forces are interpolated linearly. Raises
+        redundant loops leave it undetermined; of the forces by which several joints stick beside loops, some that are
+        possible count. Between samples, joint forces are interpolated linearly. Raises
         :class:`ScrewdynError` if nothing connects the links at any time.
         """
         if by is None:

@@ -129,7 +129,7 @@ def reduced_motion(tree, q, rate, times, friction):
         return [y[1], (push / found.M[0])[0]]
 
     guess = np.array(q)
-    return solve_ivp(slope, (0, times[-1]), [q[0], rate], "DOP853", times, rtol=1e-10, atol=1e-12).y[0]
+    return solve_ivp(slope, (0, times[-1]), [q[0], rate], "DOP853", times, rtol=1e-8, atol=1e-10).y[0]
 
 
 def test_friction_where_the_piston_turns():
@@ -194,6 +194,34 @@ def test_stick_and_slip_of_a_five_bar(seed):
             lsq_linear(Z[still].T, missing, (-bound, bound), "bvls", 1e-15).cost if still.any() else missing @ missing
         )
         assert left < 1e-10
+
+
+def test_a_biped_stands_by_the_friction_of_its_joints():
+    """Both feet are welded to the ground, which bears its weight; less friction lets it sink."""
+    for friction in (60.0, 5.0):
+        tree = sd.KinematicTree()
+        tree.attach(sd.Inertia.box(30, (0.2, 0.3, 0.5)), to="base", joint=sd.free(name="float"), name="torso")
+        for side, y in (("left/", 0.1), ("right/", -0.1)):
+            to, at = "torso", (0, y, -0.25)
+            kinds = sd.spherical(friction=friction), sd.revolute("y", friction=friction)
+            kinds += (sd.universal("y", "x", friction=friction),)
+            for part, mass, joint in zip(("thigh", "shank", "foot"), (6, 3, 1), kinds, strict=True):
+                body = sd.Inertia.box(mass, (0.1, 0.1, 0.4), com=(0, 0, -0.2))
+                to = tree.attach(body, to=to, joint=joint, at=at, name=side + part).name
+                at = (0, 0, -0.4)
+        bent = {"thigh[y]": -np.sin(0.15), "thigh[w]": np.cos(0.15), "shank": 0.6, "foot[angle1]": -0.3}
+        state = sd.State(
+            tree, {f"{side}/{x}": v for side in ("left", "right") for x, v in bent.items()} | {"float[pz]": 1.2}
+        )
+        for foot in ("left/foot", "right/foot"):
+            state = tree.weld(foot, "base", state).state
+        run = sd.simulate(tree, state, 0.2, step=0.02)
+        stands = friction == 60
+        assert (np.abs(run.qd).max() < 1e-12) == stands
+        assert_ledger_closes(run)
+        if stands:
+            push = sum(run.wrench(foot, by="base") for foot in ("left/foot", "right/foot"))
+            assert_allclose(push[-1, 3:], [0, 0, 50 * G], atol=1e-9)
 
 
 def test_no_derivatives_of_friction_beside_a_loop():

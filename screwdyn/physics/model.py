@@ -15,7 +15,7 @@ from screwdyn.physics.charts import ORIENTATION, POSITION, Charts, Configuration
 from screwdyn.physics.couplings import COLUMN, RATIO
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.placement import NOTHING, Placement, place
-from screwdyn.physics.quantities import WITH_LOOPS, Places, Quantities, Quantity
+from screwdyn.physics.quantities import Places, Quantities, Quantity, computed
 from screwdyn.physics.recursions.links import BODY
 from screwdyn.physics.reductions import unresisted
 from screwdyn.physics.table import COLUMNS, CONFINED, FIRST, MASS, MASSLESS, PARENT, PLACE, SLIDE, TURN, path_of
@@ -312,8 +312,8 @@ class Model:
         return result
 
     def computed(self, quantity: str) -> str | None:
-        """The quantity whose recursion gives a quantity of this tree; None if only ``physics.closure`` gives it."""
-        return WITH_LOOPS.get(quantity, quantity) if self.topology.loops else quantity
+        """See :func:`~screwdyn.physics.quantities.computed`."""
+        return computed(quantity, bool(self.topology.loops))
 
     def undetermined(self, status: int, link: str | None, felt: str = "") -> Exception | None:
         """The error for the status of a recursion; None for invalid input.

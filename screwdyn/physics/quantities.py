@@ -694,5 +694,11 @@ INTERNAL = {entry.name: entry for entry in _INTERNAL}
 # What computes a quantity of a tree with loops, if the forces in these change it; None if it is not available there.
 WITH_LOOPS = {"forward_dynamics": "constrained_dynamics", "inverse_dynamics": None, "operational_inertia": None}
 
+
+def computed(quantity: str, loops: bool) -> str | None:
+    """The quantity whose recursion gives a quantity of a tree; None if only ``physics.closure`` gives it."""
+    return WITH_LOOPS.get(quantity, quantity) if loops else quantity
+
+
 # What needs the inverse of M.
 SOLVING = ("forward_dynamics", "operational_inertia")

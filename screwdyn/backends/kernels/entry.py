@@ -9,7 +9,7 @@ import importlib
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -20,7 +20,7 @@ from screwdyn.backends.kernels import in_python
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, Context
 from screwdyn.core.errors import ScrewdynWarning
 from screwdyn.physics import SHARES, Contribution, Model, couplings, placement, share_of
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL, SOLVING, WITH_LOOPS, Quantity
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL, SOLVING, Quantity, computed
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.physics.table import ARMATURE, COLUMNS, PLACE, ROW, integers_of
 
@@ -98,10 +98,9 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         self.model = model
         # Begins the names of the kernels.
         self._kind = COUPLED if model.coupled else ""
-        # Names of the quantities that are computed in place of others; None for one that is not available.
-        self._instead: Mapping[str, str | None] = WITH_LOOPS if model.topology.loops else {}
+        self._loops = bool(model.topology.loops)
         table, chart = _holding(model, held) if len(held) else model.table, model.charts
-        places = model.places("loops") if model.topology.loops else _NO_PLACES
+        places = model.places("loops") if self._loops else _NO_PLACES
         at = moved = address(table)
         parents, firsts = integers_of(table)
         # The context contains the addresses of these arrays.
@@ -131,7 +130,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         """Find the kernels; without ``solving`` not those that need the inverse of M, which may not exist."""
         if not solving:
             self.__dict__.update(dict.fromkeys(SOLVING, refuse))
-        self.bind(_methods(self._kind, bool(self._instead), solving), self.context, self._at_once)
+        self.bind(_methods(self._kind, self._loops, solving), self.context, self._at_once)
 
     def solve(self) -> None:
         """Let methods use the inverse of M, which exists."""
@@ -141,7 +140,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> Any:
         """The built-in function of a quantity, which is kept; most are never asked for in a model."""
-        known = _functions(self._kind, bool(self._instead)) if name in CATALOGUE or name in INTERNAL else {}
+        known = _functions(self._kind, self._loops) if name in CATALOGUE or name in INTERNAL else {}
         if name not in known:
             raise AttributeError(name)
         self.__dict__[name] = known[name]
@@ -201,7 +200,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
 
     def kernel_of(self, entry: Quantity) -> str:
         """Name of the kernel that computes a quantity."""
-        return self._kind + (self._instead.get(entry.name) or entry.name)
+        return self._kind + (computed(entry.name, self._loops) or entry.name)
 
     def fill(
         self, entry: Quantity, context: Array, states: int, arguments: Sequence[Array], results: Sequence[Array]
@@ -241,8 +240,8 @@ _SHARES = dict(zip(SHARES, (5, 6), strict=True))
 @functools.cache
 def _functions(prefix: str, loops: bool) -> dict[str, Any]:
     """The built-in functions of all quantities; one that refuses all arguments if it is not available."""
-    computed = {name: WITH_LOOPS.get(name, name) if loops else name for name in (*CATALOGUE, *INTERNAL)}
-    known = {name: to for name, to in computed.items() if to is None or prefix + to in KERNELS}
+    every = {name: computed(name, loops) for name in (*CATALOGUE, *INTERNAL)}
+    known = {name: to for name, to in every.items() if to is None or prefix + to in KERNELS}
     return {name: machine.builtin(prefix + to) if to else refuse for name, to in known.items()}
 
 
@@ -251,10 +250,8 @@ def _methods(prefix: str, loops: bool, solving: bool) -> Any:
     """What the methods of the catalogue call, by their numbers."""
     names, places, shares = [], [], []
     for name, entry in CATALOGUE.items():
-        computed = WITH_LOOPS.get(name, name) if loops else name
-        if name in SOLVING and not solving:
-            computed = None
-        names.append(computed and prefix + computed)
+        by = None if name in SOLVING and not solving else computed(name, loops)
+        names.append(by and prefix + by)
         frame = entry.signature.parameters.get("frame")
         at = {"one": _OWN[frame.default if frame else "body"], "subtree": _SUBTREE, "all": _ALL}
         places.append(at.get(entry.places or "", -1))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from types import MethodType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -156,6 +156,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         every: int | None = None,
         t0: float = 0.0,
         events: Sequence[Switching | tuple[Switching, ArrayLike]] = (),
+        stops: Literal["inelastic"] | None = None,
         out: tuple[Array, Array] | None = None,
     ) -> Rollout:
         """Integrate M q̈ + C q̇ + g = τ + joint forces over steps of fixed length, for many independent runs.
@@ -200,6 +201,10 @@ class Compiled(Numbers, Configurations, TakesOut):
             torques and payloads are then those of the tree with the links of all events, ``compiled`` of the result.
             What a run does not have at a sample stays at its last positions, or at those at which it starts, with rates
             below 1e-180. Samples are just before the changes of their step.
+        stops : "inelastic", optional
+            The limits of joints stop them without rebound: a freedom that a step has carried beyond a limit is put back
+            to it, stops as by a lock, and stays until the force on it points inwards. Where several freedoms are at
+            stops, an impact of one holds the others too. By default joints move beyond their limits.
         out : tuple of two arrays, optional
             Float64 arrays for the positions and the rates of the result, of their shapes. They may be ``q`` and ``qd``.
 
@@ -223,8 +228,9 @@ class Compiled(Numbers, Configurations, TakesOut):
         SingularAttachmentError
             If a joint feels no inertia in any run.
         ScrewdynError
-            If ``steps``, ``dt``, ``method``, ``every`` or ``t0`` is invalid, the tree is too large to be compiled, or
-            an event is of another kind, on a condition, or has an argument that depends on the state.
+            If ``steps``, ``dt``, ``method``, ``every`` or ``t0`` is invalid, the tree is too large to be compiled, an
+            event is of another kind, on a condition, or has an argument that depends on the state, or a freedom begins
+            beyond its stop.
         """
         model = self.model
         check_open(model.topology, "rollout", "use simulate, which keeps loops closed, for each run")
@@ -236,8 +242,10 @@ class Compiled(Numbers, Configurations, TakesOut):
             raise ScrewdynError(f"dt must be positive; got {dt!r}")
         if not isinstance(method, str) or method not in STEPS:
             raise ScrewdynError(f"method must be one of {', '.join(map(repr, STEPS))}; got {method!r}")
+        if stops is not None and not (isinstance(stops, str) and stops == "inelastic"):
+            raise ScrewdynError(f"stops of a rollout must be 'inelastic' or None; got {stops!r}")
         changes, due = scheduled(events, count, t0, dt)
-        fast, union = (self, None) if not changes else self._united(changes)
+        fast, union = self._united(changes, stops is not None) if changes or stops else (self, None)
         if union is not None:
             model, (q, qd) = union.model, union.started(model, q, qd)
         given = _Inputs(model, q, qd, count, torque, payload, union, due)
@@ -327,11 +335,11 @@ class Compiled(Numbers, Configurations, TakesOut):
         machine.resume()
         return super()._results(kernels, entry, link, frame, state, out)
 
-    def _united(self, changes: Sequence[Switching]) -> tuple[Compiled, Union]:
+    def _united(self, changes: Sequence[Switching], stops: bool) -> tuple[Compiled, Union]:
         """The tree with the links of all changes, compiled; the one before it if it is for the same changes."""
         found = self._union
-        if found is None or [*map(id, found[1].made_from)] != [*map(id, sources(changes))]:
-            union = Union(self.model, changes)
+        if found is None or [*map(id, found[1].made_from)] != [*map(id, sources(changes, stops))]:
+            union = Union(self.model, changes, stops)
             self._union = found = Compiled(union.model, self._asked), union
         return found
 
@@ -395,9 +403,10 @@ class Compiled(Numbers, Configurations, TakesOut):
             reached = np.empty((given.count, 1))
             arrays = *(np.moveaxis(x, 0, 1) for x in outputs), reached
             compute = partial(stepper.run, samples, every, inputs, arrays)
-            self._in_parts(compute, given.count, _STEPS / (steps if given.call else samples * every))
+            self._in_parts(compute, given.count, _STEPS / (steps if given.single else samples * every))
             done += reached
             state, step = [x[-1] for x in outputs], after
+            given.stop(state)
         return done
 
     def _in_parts(self, compute: Callable[[slice], Any], states: int, least: float) -> list[Any]:
@@ -594,6 +603,7 @@ class _Inputs:
         q, qd = q.reshape(*start, model.nq), qd.reshape(*start, model.nv)
         self._axes = max([len(start), len(of_payload), *(x.ndim for x in due)])
         self.call: Callable[..., Any] | None = None
+        self.single = callable(torque) or (union is not None and len(union.limits.rows) > 0)  # one step in each call
         control: dict[str, Any] = {}
         if isinstance(torque, Feedback):
             control = torque._asdict()
@@ -673,13 +683,15 @@ class _Inputs:
         """Prepare the changes; errors as for :class:`Lanes`."""
         assert self._union is not None
         bodies = {name: self._runs(x) for name, x in self._payload.items()}
-        self._lanes = Lanes(self._union, np.array(self._due), bodies, self.rows, stepper)
+        due = np.array(self._due, dtype=np.int64).reshape(-1, self.count)
+        self._lanes = Lanes(self._union, due, bodies, self.rows, stepper)
         self._varied = self._lanes.inputs
+        self._lanes.check_start(self.q)
 
     @property
-    def breaks(self) -> list[int]:
+    def breaks(self) -> Sequence[int]:
         """The steps before which something changes."""
-        return self._lanes.steps if self._lanes else []
+        return self._lanes.steps if self._lanes else ()
 
     def changed(self, step: int, state: list[Array]) -> list[Array]:
         """The state after the changes before a step."""
@@ -688,6 +700,11 @@ class _Inputs:
         state = [x.copy(order="K") for x in state]
         self._lanes.change(step, *state)
         return state
+
+    def stop(self, state: Sequence[Array]) -> None:
+        """Let stops act on the state after a step, in place."""
+        if self._union is not None and self._lanes is not None and len(self._union.limits.rows):
+            self._lanes.stop(*state)
 
     def inputs(self, start: int, end: int, t: float, state: Sequence[Array]) -> list[Array]:
         """The inputs of the compiled code for steps from start to end, at time t: (count, n), or (count, steps, n)."""
@@ -729,7 +746,7 @@ class _Inputs:
 
 def _calls(steps: int, every: int, given: _Inputs) -> Iterator[tuple[int, int]]:
     """Numbers of samples, and of steps between them, of each call; one sample if it takes several calls."""
-    longest = 1 if given.call else max(1, _CALL // given.count)
+    longest = 1 if given.single else max(1, _CALL // given.count)
     if given.rows_per_step:
         longest = max(1, min(longest, _ROWS // given.rows_per_step))
     most = max(1, min(longest // every, _ROWS // (given.q.shape[1] + given.qd.shape[1])))

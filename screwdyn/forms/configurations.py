@@ -12,7 +12,7 @@ import numpy as np
 
 from screwdyn.core import Array, ArrayLike, Indices, ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.forms.numbers import Dynamics, of_finite
-from screwdyn.mechanism.structure import Handle
+from screwdyn.mechanism.structure import Handle, Mechanism
 from screwdyn.physics import Frame, Robot
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.screws.screw_system import ScrewSystem
@@ -181,10 +181,10 @@ class Limits(NamedTuple):
     ratio: Array  # rates of the joints divided by those of the freedoms
 
     @classmethod
-    def of(cls, tree: Robot, chosen: Callable[[str], bool]) -> Self:
+    def of(cls, tree: Mechanism, chosen: Callable[[str], bool]) -> Self:
         """Finite limits of the chosen joints, by name."""
-        rows = {name: k for k, name in enumerate(tree.model.coordinates)}
-        where = {name: k for k, name in enumerate(tree.model.positions)}
+        rows = {name: k for k, name in enumerate(tree.coordinates)}
+        where = {name: k for k, name in enumerate(tree.positions)}
         keys: list[Key] = []
         entries = []
         for at in tree.topology.attachments.values():

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from screwdyn.backends.llvm.program import IMPACT, StepKind, Stepper
 from screwdyn.core import Array, ScrewdynError, ShapeError, TopologyError
+from screwdyn.forms.configurations import Limits
 from screwdyn.forms.numbers import Numbers
 from screwdyn.mechanism.structure import Mechanism, Switch
 from screwdyn.mechanism.topology import check_open
@@ -25,6 +26,8 @@ from screwdyn.physics.recursions.whole_tree import MOST_STEPS, SETTLED
 Integers = npt.NDArray[np.int64]
 # Whatever moves a freedom of this armature is less than the rounding of all else, kg m² or kg.
 _BOUNDLESS = 1e200
+# Distance beyond a stop that counts as rounding, rad or m.
+_PASSED = 1e-9
 # Share of a step by which a time may be after the start of the step before which the change happens.
 _ROUNDING = 1e-6
 
@@ -43,18 +46,19 @@ class Switching(Protocol):
 
 
 class Union:
-    """The tree with the links of all changes of a rollout, and what they do in it."""
+    """The tree with the links of all changes of a rollout, what they do in it, and its limits if they are stops."""
 
-    def __init__(self, model: Model, events: Sequence[Switching]) -> None:
+    def __init__(self, model: Model, events: Sequence[Switching], stops: bool) -> None:
         tree, before = Mechanism(), model.topology
         tree.topology = before
         made: dict[int, Switch] = {}
         for event in events:  # an event that is given again happens again
             made[id(event)] = made.get(id(event)) or event.switch(tree)
         check_open(tree.topology, "a rollout with this payload", "use simulate for each run")
-        self.made_from, self.kinds = sources(events), [type(event).__name__ for event in events]
+        self.made_from, self.kinds = sources(events, stops), [type(event).__name__ for event in events]
         self.model, self.switches = Model(tree.topology), [made[id(event)] for event in events]
         self.numbers = Numbers(self.model)
+        self.limits = Limits.of(tree, lambda joint: stops)
         self._places, self._rows = (
             {x: k for k, x in enumerate(of)} for of in (self.model.positions, self.model.coordinates)
         )
@@ -72,7 +76,7 @@ class Union:
         # The positions and freedoms of a run before all changes, and the positions of others.
         self.own = self._positions(before.positions), self.freedoms(before.coordinates)
         self.held = sorted({*range(self.model.nv)} - {*self.own[1]})
-        self.holdable = sorted({*self.held}.union(*map(np.ndarray.tolist, self.holds)))
+        self.holdable = sorted({*self.held, *self.limits.rows.tolist()}.union(*map(np.ndarray.tolist, self.holds)))
         # Indices and values of the positions and rates at which links start to move.
         self.starts = [
             ((self._positions(x.q), [*x.q.values()]), (self.freedoms(x.qd), [*x.qd.values()])) for x in self.switches
@@ -109,9 +113,9 @@ class Union:
         return full
 
 
-def sources(events: Sequence[Switching]) -> list[object]:
-    """What a union is made of: the changes and the structures of their payloads; something new for what may change."""
-    found: list[object] = []
+def sources(events: Sequence[Switching], stops: bool) -> list[object]:
+    """What a union is made of, with the structures of payloads; something new in place of what may change."""
+    found: list[object] = [stops]
     for event in events:
         found.append(event)
         for x in vars(event).values():
@@ -214,6 +218,8 @@ class Lanes:
             for e, switch in enumerate(union.switches)
             if (switch.twist is not None or switch.holds) and (due[e] >= 0).any()
         }
+        if len(union.limits.rows):
+            self._at_stops = stepper(self._impact(()))
 
     def _begin(self, count: int) -> None:
         """What the runs have before all changes."""
@@ -221,6 +227,7 @@ class Lanes:
         self._present = {name: np.full((count, 1), float(name not in self.union.absent)) for name in names}
         self._held = np.zeros((self._model.nv, count), dtype=bool)
         self._held[self.union.held] = True
+        self._stopped = np.zeros((len(self.union.limits.rows), count), dtype=bool)
 
     def _check(self) -> None:
         """Raise an error if a change is impossible in a run at its time."""
@@ -256,11 +263,15 @@ class Lanes:
             self._present[name][lanes] = 1.0
         self._held[self.union.holds[e][:, None], lanes] = True
         self._held[self.union.frees[e][:, None], lanes] = False
+        starts = np.isin(self.union.limits.where, self.union.starts[e][0][0])
+        self._stopped[np.ix_(starts, lanes)] = False
 
     def _write(self, lanes: Integers) -> None:
         """Write the inputs of the code for some runs."""
         bodies, present = ({x: a[lanes] for x, a in of.items()} for of in (self._bodies, self._present))
-        held = np.where(self._held[self.union.holdable][:, lanes].T, _BOUNDLESS, 0.0)
+        holds = self._held[:, lanes]
+        np.logical_or.at(holds, self.union.limits.rows, self._stopped[:, lanes])
+        held = np.where(holds[self.union.holdable].T, _BOUNDLESS, 0.0)
         found = [x for x in (sums(self._model, self._rows, bodies, present), held) if x.shape[-1]]
         for x, new in zip(self.inputs, found, strict=True):
             x[lanes] = new
@@ -288,6 +299,35 @@ class Lanes:
                     more = [switch.twist - V, self._struck(self.union.struck[e], lanes)]
                 qd[lanes] += self._refined(self._impacts[e], change, [q, *self.inputs], lanes, more)
             qd[held] = 0.0
+
+    def check_start(self, q: Array) -> None:
+        """Raise an error if a freedom begins beyond a stop."""
+        limits = self.union.limits
+        beyond = (limits.excess(q) > _PASSED) & ~self._held[limits.rows].T
+        if beyond.any():
+            run, k = np.argwhere(beyond)[0].tolist()
+            name, value = limits.keys[k][2], q[run, limits.where[k]]
+            raise ScrewdynError(f"{name!r} is at {value:g} in run {run}, beyond its stop at {limits.values[k]:g}")
+
+    def stop(self, q: Array, qd: Array) -> None:
+        """Let freedoms strike the stops that they have passed, and leave those from which forces draw them, in place.
+
+        A stopped freedom is held; the rate that a force gives to its armature has the sign of the force.
+        """
+        limits = self.union.limits
+        approach, free = limits.approach(qd).T, ~self._held[limits.rows] & ~self._stopped
+        leaves, strikes = self._stopped & (approach < 0), free & (limits.excess(q).T >= 0) & (approach > 0)
+        lanes = np.flatnonzero((leaves | strikes).any(axis=0))
+        if len(lanes):
+            self._stopped ^= leaves | strikes
+            self._write(lanes)
+            k, lane = np.nonzero(strikes[:, lanes])
+            q[lanes[lane], limits.where[k]] = limits.values[k]
+            change, now = np.zeros((len(lanes), self._model.nv)), qd[lanes]
+            change[lane, limits.rows[k]] = -now[lane, limits.rows[k]]
+            qd[lanes] += self._refined(self._at_stops, change, [q, *self.inputs], lanes, ())
+        k, lane = np.nonzero(self._stopped)
+        qd[lane, limits.rows[k]] = 0.0
 
     def _impact(self, struck: Sequence[str]) -> StepKind:
         """The kind of the code for the impact of a lock, or of a grasp of some links, the root of the payload first."""

@@ -377,3 +377,98 @@ def test_a_payload_on_a_payload(arm, fast):
     for b in range(5):
         compare(run, b, alone(arm, q[b], qd[b], 10, [(event, at[b]) for event, at in events], {}), 10.0)
     assert all(a <= b for a, b in pairwise(run.t))
+
+
+def limited(rng):
+    """A random tree of four joints with limits."""
+    tree = KinematicTree()
+    for k in range(4):
+        joint = (sd.revolute, sd.prismatic)[k % 2]("xyz"[k % 3], limits=(-0.2, 0.15), damping=0.1, name=f"joint{k}")
+        to = tree.links[int(rng.integers(len(tree.links)))]
+        tree.attach(random_inertia(rng), to, joint, at=tuple(rng.uniform(-0.3, 0.3, 3)), name=f"link{k}")
+    return tree
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_stops_hold_freedoms_until_forces_point_inwards(seed):
+    """Against matrices: rows of M of freedoms that are held, and the forces that hold them."""
+    rng = np.random.default_rng([seed, 3])
+    tree, runs, steps = limited(rng), 6, 120
+    q, qd = rng.uniform(-0.15, 0.12, (runs, 4)), rng.normal(0, 2, (runs, 4))
+    torque = rng.normal(0, 40, (steps, runs, 4)) * (np.arange(steps) // 30 % 2)[:, None, None]
+    run = tree.compile(threads=1).rollout(q, qd, steps, DT, torque, stops="inelastic", every=1)
+    low, high = np.array([tree.joint(f"joint{k}").limits for k in range(4)]).T
+    struck = left = 0
+    for b in range(runs):
+        x, v, side = q[b], qd[b], np.zeros(4)
+        for k in range(steps):
+            M, tau = tree.mass_matrix(x), torque[k, b] + tree.joint_force(x, v)
+            free, a = side == 0, np.zeros(4)
+            load = tau - tree.bias_force(x, v)
+            a[free] = np.linalg.solve(M[np.ix_(free, free)], load[free])
+            pull = side * (load - M @ a) < 0
+            v = v + DT * a
+            x = x + DT * v
+            M = tree.mass_matrix(x)
+            hits = free & (((x >= high) & (v > 0)) | ((x <= low) & (v < 0)))
+            side = np.where(pull, 0, side) + hits * np.sign(v)
+            x = np.where(hits, np.where(v > 0, high, low), x)
+            M, stop, rest = tree.mass_matrix(x), side != 0, side == 0
+            change = np.where(hits, -v, 0.0)
+            if hits.any() and rest.any():
+                change[rest] = -np.linalg.solve(M[np.ix_(rest, rest)], (M[np.ix_(rest, stop)] @ change[stop]))
+            v = np.where(stop, 0.0, v + change)
+            struck, left = struck + hits.sum(), left + pull.sum()
+            assert_allclose(run.q[k + 1, b], x, rtol=0, atol=1e-9)
+            assert_allclose(run.qd[k + 1, b], v, rtol=0, atol=1e-8)
+    assert struck > 20 and left > 10
+    assert (run.q <= high).all() and (run.q >= low).all()
+
+
+def test_stops_beside_changes():
+    """A joint that rests at its stop is locked and freed; a payload whose hook rests at its stop is grasped anew."""
+    tree = KinematicTree()
+    tree.attach(
+        Inertia.rod(1.0, 1.0, com=(0.5, 0, 0)), "base", sd.revolute("y", limits=(-1, 0.5), name="door"), name="d"
+    )
+    hook = sd.revolute("y", passive=True, name="hook", limits=(-0.2, 0.2))
+    grasp = Grasp(Inertia.point(0.5, (0.3, 0, 0)), to="d", joint=hook, at=(1, 0, 0), name="bob", twist="at_rest")
+    events = [(grasp, 0), (Lock("door"), 400), (Unlock("door"), 500), (Release("bob"), 700), (grasp, 800)]
+    run = tree.compile().rollout([0.0], [0.0], 1000, 1e-3, events=events, stops="inelastic", every=1)
+    door, hook = run.q.T
+    assert (door[390:] == 0.5).all() and (hook[390:800] == 0.2).all()
+    assert 0 < hook[801] < 1e-3 and (hook[990:] == 0.2).all() and hook[820] < 0.1
+    assert np.abs(run.qd[390:800]).max() < 1e-180
+
+
+@pytest.mark.parametrize(
+    ("q", "stops", "message"),
+    [
+        (0.0, "elastic", "stops of a rollout must be 'inelastic' or None; got 'elastic'"),
+        (0.0, {"hip": "inelastic"}, "stops of a rollout must be 'inelastic' or None"),
+        (0.6, "inelastic", "'hip' is at 0.6 in run 0, beyond its stop at 0.5"),
+    ],
+)
+def test_wrong_stops(q, stops, message):
+    tree = KinematicTree()
+    tree.attach(CRATE, "base", sd.revolute("x", limits=(-0.5, 0.5), name="hip"))
+    with pytest.raises(ScrewdynError) as caught:
+        tree.compile().rollout([[q]], [[0.0]], 3, DT, stops=stops)
+    assert message in str(caught.value)
+
+
+def test_stops_of_a_simulation(arm):
+    """A payload on a hook with limits swings against its stop; the step of fixed length converges to the run."""
+    hook = sd.revolute("x", passive=True, name="hook", limits=(-0.4, 0.3))
+    q, qd = starts(1)
+    grasp = Grasp(CRATE, to="tool0", joint=hook, name="crate", twist="at_rest", time=0.02)
+    hold = sd.Feedback(200.0, 30.0, q[0])
+    motion = sd.simulate(arm.copy(), State(arm, q[0], qd[0]), 0.6, None, [grasp], stops="inelastic")
+    assert any(x.verb.startswith("reach") for x in motion.events)
+    errors = []
+    for h in (1e-3, 2.5e-4):
+        run = arm.compile().rollout(q[0], qd[0], round(0.6 / h), h, events=[grasp], stops="inelastic")
+        errors.append(np.abs(run.q - motion.states[-1].q).max())
+    assert errors[1] < errors[0] / 2 < 0.02
+    held = arm.compile().rollout(q[0], qd[0], 100, 1e-3, hold, stops="inelastic")
+    assert_allclose(held.q, arm.compile().rollout(q[0], qd[0], 100, 1e-3, hold).q, rtol=0, atol=1e-11)

@@ -78,6 +78,7 @@ def ascii_text(text: str) -> str:
 
 _LONGEST = 44  # largest number of characters of an inlined expression; keeps lines below 120
 _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2}
+_SIGNS_OF = {"positive": "{} > 0.0 ? 1.0 : 0.0", "negative": "{} < 0.0 ? 1.0 : 0.0"}
 
 
 def number(value: float) -> str:
@@ -108,7 +109,9 @@ def statements(tape: Tape, outputs: Mapping[str, Sequence[Scalar]], read: Callab
             inputs.append(f"const double x{at} = {read(a)};")
             text[at] = f"x{at}", 3
             continue
-        if b is None:
+        if op in _SIGNS_OF:
+            expression, strength = _SIGNS_OF[op].format(_operand(text[a], 1)), 0
+        elif b is None:
             expression, strength = f"{op}({text[a][0]})", 3
         else:
             strength = _STRENGTH[op]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
-from screwdyn.control.laws import PassivityControl, Reference, _Plan
+from screwdyn.backends.c import identifiers
+from screwdyn.control.laws import _TAU, Arithmetic, PassivityControl, Reference, _Plan
 from screwdyn.core.errors import InertiaError, ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.inertia import Inertia
@@ -24,21 +26,25 @@ _LARGEST = 0.05
 class _Estimate:
     """A body that is being learned: the root R of its pseudo-inertia P = R Rᵀ, and its ten parameters."""
 
-    def __init__(self, parameters: Array) -> None:
-        self.P, self.parameters = pseudo_inertia(parameters), parameters
-        self.root = np.linalg.cholesky(self.P)
+    def __init__(self, root: Array, parameters: Array) -> None:
+        self.root, self.parameters = root, parameters
 
-    def move(self, slope: Array, step: float, masses: tuple[float, float]) -> None:
+    @classmethod
+    def of(cls, parameters: Array) -> Self:
+        """The estimate with some parameters."""
+        return cls(np.asarray(np.linalg.cholesky(pseudo_inertia(parameters))), parameters)
+
+    def move(self, slope: Array, step: float, masses: tuple[float, float], with_: Arithmetic) -> None:
         """R ← R − step P S R / 2, where the factor of R is regular as its change is small; then into the masses."""
-        PS = self.P @ (slope @ _DUAL).reshape(4, 4)
-        size = 0.5 * step * math.sqrt(abs(np.vdot(PS.T, PS)))  # |step Rᵀ S R / 2|
-        R = self.root - (0.5 * step * min(1.0, _LARGEST / (size or 1.0))) * (PS @ self.root)
+        R = self.root
+        W = R.T @ (slope @ _DUAL).reshape(4, 4) @ R
+        w, half = W.ravel(), 0.5 * step
+        R = R - (half * _LARGEST / with_.clamped(half * with_.sqrt(w @ w), _LARGEST, math.inf)) * (R @ W)
         P = R @ R.T
-        mass = P[3, 3]
-        if not masses[0] <= mass <= masses[1]:
-            ratio = min(max(mass, masses[0]), masses[1]) / mass
-            R, P = R * math.sqrt(ratio), P * ratio
-        self.root, self.P, self.parameters = R, P, _DUAL @ P.ravel()
+        ratio = with_.clamped(P[3, 3], *masses) / P[3, 3]
+        if ratio != 1.0:
+            R, P = R * with_.sqrt(ratio), P * ratio
+        self.root, self.parameters = R, _DUAL @ P.ravel()
 
 
 class AdaptiveControl(PassivityControl):
@@ -140,8 +146,36 @@ class AdaptiveControl(PassivityControl):
         step, self._last = self.rate * (0.0 if self._last is None else t - self._last), t
         if step > 0 and not self.saturated and not self._is_still(slip[plan.driven], plan):
             for link, estimate in self._known.items():
-                estimate.move(slip @ self._regressors[link], step, self.masses)
+                estimate.move(slip @ self._regressors[link], step, self.masses, self._arithmetic)
         return tau
+
+    def _in_c(self, tree: Robot) -> Any:
+        from screwdyn.control.in_c import request
+
+        names = [f"root_of_{name}" for name in identifiers([x for x in self.links if x in tree.links])]
+        return request(self, tree, (*self._given, "dt"), _TAU, *names)
+
+    def _recorded(self, at: Any) -> list[Any]:
+        from screwdyn.control.in_c import chosen, positive
+
+        law = self._referred(at)
+        plan = law._planned(at)
+        law._known = {}
+        names = [*law._of_tree]
+        for link, member in zip(names, identifiers(names), strict=True):
+            kept = at.kept(f"root_of_{member}", 16).reshape(4, 4)
+            # Without a mass it has just begun.
+            root = chosen(positive(kept[3] @ kept[3]), kept, _Estimate.of(law._starts[link]).root)
+            law._known[link] = _Estimate(root, _DUAL @ (root @ root.T).ravel())
+        torque, slip = law._passive(plan, np.nan, at)
+        tau, s = law._clipped(plan, torque), slip[plan.driven]
+        rests = positive((torque - tau) @ (torque - tau))
+        if law.still > 0:
+            rests = 1.0 - (1.0 - rests) * positive(law.damping[plan.of_reference] @ (s * s) - law.still**2)
+        for link, estimate in law._known.items():
+            slope = slip @ law._regressors[link]
+            estimate.move(slope, law.rate * at.dt * (1.0 - rests), law.masses, law._arithmetic)
+        return [tau * at.present, *(at.has(link) * x.root.ravel() for link, x in law._known.items())]
 
     def _is_still(self, s: Array, plan: _Plan) -> bool:
         """Whether √(sᵀ K s) of driven freedoms is below ``still``."""
@@ -152,7 +186,7 @@ class AdaptiveControl(PassivityControl):
         here = [link for link in self.links if link in plan.tree.links]
         bodies = {link: plan.tree.link(link).inertia for link in here}
         self._of_tree = {link: np.zeros(10) if x is None else x.parameters for link, x in bodies.items()}
-        self._known = {link: self._known.get(link) or _Estimate(self._starts[link]) for link in here}
+        self._known = {link: self._known.get(link) or _Estimate.of(self._starts[link]) for link in here}
         return plan
 
     def _force(self, plan: _Plan, state: State, qd_ref: Array) -> Callable[[Array], Array]:

@@ -6,6 +6,7 @@ A law is called with a time and a state and returns the torques of all freedoms,
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -17,8 +18,10 @@ from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.topology import Topology, check_open
 from screwdyn.physics.model import Robot
+from screwdyn.physics.quantities import Result
 from screwdyn.physics.state import State
 
+_TAU = Result("tau", ("v",), "N m or N")
 # Positions, rates and accelerations of the driven joints at a time.
 Reference = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
 
@@ -36,6 +39,21 @@ class _Plan(NamedTuple):
     several: bool  # whether differences of positions are not those of the numbers
     efforts: Array | None  # largest torques of the freedoms; None if no joint has one
     forces: bool  # whether joints have forces of their own
+
+
+def _slopes(force: Callable[[Array], Array], at: Array, value: Array, rows: Array) -> Array:
+    """Rows and columns of the matrix of a linear function, whose value at a place is given."""
+    return np.array([force(at + unit) - value for unit in np.eye(len(at))[rows]])[:, rows]
+
+
+class Arithmetic(NamedTuple):
+    """What laws do with numbers beyond sums and products; in C with traced scalars."""
+
+    solve: Callable[[Any, Any], Any] = np.linalg.solve
+    slopes: Callable[[Any, Any, Any, Any], Any] = _slopes
+    bounded: Callable[[Any, Any, Any], Any] = lambda x, lower, upper: np.minimum(np.maximum(x, lower), upper)
+    clamped: Callable[[Any, Any, Any], Any] = lambda x, lower, upper: min(max(x, lower), upper)  # of one number
+    sqrt: Callable[[Any], Any] = math.sqrt
 
 
 class Law(ABC):
@@ -66,6 +84,8 @@ class Law(ABC):
     ScrewdynError
         If no joint of the tree is active.
     """
+
+    _arithmetic = Arithmetic()
 
     def __init__(self, tree: Robot, **gains: ArrayLike) -> None:
         joints = {name: tree.joint(name) for name in tree.joints}
@@ -117,12 +137,23 @@ class Law(ABC):
             tree.model.joint_forces.acting,
         )
 
+    _given: tuple[str, ...] = ("q", "qd")  # arguments in C
+
+    def _in_c(self, tree: Robot) -> Any:
+        from screwdyn.control.in_c import request
+
+        return request(self, tree, self._given, _TAU)
+
+    def _recorded(self, at: Any) -> list[Any]:
+        """The results in C."""
+        return [at.host(self)(np.nan, at) * at.present]  # NaN in C, which is refused, if it depends on time
+
     def _clipped(self, plan: _Plan, tau: Array) -> Array:
         """Torques that the motors can give."""
         self.saturated = ()
         if plan.efforts is None:
             return tau
-        clipped = np.minimum(np.maximum(tau, -plan.efforts), plan.efforts)
+        clipped: Array = self._arithmetic.bounded(tau, -plan.efforts, plan.efforts)
         if clipped.tolist() != tau.tolist():
             self.saturated = tuple(plan.tree.coordinates[k] for k in np.flatnonzero(clipped != tau))
         return clipped
@@ -151,6 +182,23 @@ class TrackingLaw(Law):
     def __init__(self, tree: Robot, reference: Reference, **gains: ArrayLike) -> None:
         super().__init__(tree, **gains)
         self.reference = reference
+
+    _given = ("q", "qd", "q_ref", "qd_ref", "qdd_ref")
+
+    def _recorded(self, at: Any) -> list[Any]:
+        return [self._referred(at)(np.nan, at) * at.present]
+
+    def _referred(self, at: Any) -> Any:
+        """The law in C, with its reference as arguments that have entries for all positions and freedoms."""
+        law = at.host(self)
+        plan = law._planned(at)
+        _check_numbers(plan)
+        reference = [np.zeros(len(self.positions), dtype=object), *np.zeros((2, len(self.coordinates)), dtype=object)]
+        reference[0][plan.positions_of_reference] = at.inputs("q_ref", at.nq)[plan.positions]
+        for x, name in zip(reference[1:], self._given[3:5], strict=True):
+            x[plan.of_reference] = at.inputs(name, at.nv)[plan.driven]
+        law.reference = lambda t: tuple(reference)
+        return law
 
     def _plan_of(self, state: State) -> _Plan:
         check_open(state.topology, type(self).__name__)
@@ -182,14 +230,13 @@ class TrackingLaw(Law):
 
         ``force`` are the forces for accelerations of all freedoms, M q̈ + other terms; its last call is for the result.
         """
-        accelerations = np.zeros(len(state.qd))
+        accelerations = np.zeros_like(state.qd)
         accelerations[plan.driven] = qdd
         own = plan.tree.joint_force(state.q, state.qd) if plan.forces else 0.0
         tau = force(accelerations) - own
         if len(plan.others):
-            columns = [force(accelerations + unit) - own - tau for unit in np.eye(len(state.qd))[plan.others]]
-            M = np.array(columns)[:, plan.others]
-            accelerations[plan.others] = np.linalg.solve(M, -tau[plan.others])
+            M = self._arithmetic.slopes(force, accelerations, tau + own, plan.others)
+            accelerations[plan.others] = self._arithmetic.solve(M, -tau[plan.others])
             tau = force(accelerations) - own
             tau[plan.others] = 0.0
         return np.asarray(tau)
@@ -199,6 +246,13 @@ def _shared(own: tuple[str, ...], names: tuple[str, ...]) -> Any:
     """Indices of the names that two have in common, in the first and in the second, both in the order of the first."""
     pairs = [(k, names.index(x)) for k, x in enumerate(own) if x in names]
     return np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+
+
+def _check_numbers(plan: _Plan) -> None:
+    """ScrewdynError if positions of driven joints are not numbers whose differences are errors, as C needs them."""
+    if plan.several:
+        groups = [name for name in plan.tree.joints if plan.tree.joint(name).chart is not None]
+        raise ScrewdynError(f"a law in C drives joints whose positions are numbers, not {', '.join(groups)}")
 
 
 def _all_or(indices: Any, count: int) -> Any:
@@ -305,7 +359,7 @@ class PassivityControl(TrackingLaw):
         """Torques that are not clipped, and s, of all freedoms."""
         error, rate, qdd = self._errors(plan, t, state)
         stiffness = self.stiffness[plan.of_reference]
-        slip = np.zeros(len(state.qd))
+        slip = np.zeros_like(state.qd)
         slip[plan.driven] = rate + stiffness * error
         tau = self._driving(plan, state, self._force(plan, state, state.qd - slip), qdd - stiffness * rate)
         tau[plan.driven] -= self.damping[plan.of_reference] * slip[plan.driven]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from itertools import compress
 from typing import Any
@@ -13,6 +14,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.topology import Topology, check_open
 from screwdyn.physics.model import Robot
+from screwdyn.physics.quantities import Result
 from screwdyn.physics.state import State, by_name
 from screwdyn.robots.identification import consistent_fit, is_consistent
 
@@ -37,10 +39,14 @@ class _Momentum:
         new = state.topology is not self.topology
         if new:
             check_open(state.topology, f"the {what}")
-            self.topology, self.tree = state.topology, state.tree
-            self.forces = self.tree.model.joint_forces.acting
+            self.topology = state.topology
+            self.watch(state.tree)
         self.period, self.time = t - self.time, t
         return new
+
+    def watch(self, tree: Robot) -> None:
+        """Note the tree."""
+        self.tree, self.forces = tree, tree.model.joint_forces.acting
 
     def rate(self, state: State) -> Array:
         """Cᵀ q̇ − g and the own forces of joints, (nv,), N m or N."""
@@ -118,18 +124,44 @@ class MomentumObserver:
             old = dict(zip(self._names, self.residual.tolist(), strict=True))
             self._names = seen.tree.coordinates
             self.residual = np.array([old.get(name, 0.0) for name in self._names])
-            self._rate = seen.rate(state)
-            self._offset = seen.tree.joint_momentum(state.q, state.qd) - self.residual / self.gain
-            return self.residual
-        rate = seen.rate(state)
-        self._offset = self._offset + seen.period * (seen.torque(tau) + 0.5 * (self._rate + rate))
-        self._rate = rate
+            self._offset, self._rate = self._begun(state)
+        else:
+            self._move(state, seen.torque(tau), seen.period)
+        return self.residual
+
+    def _begun(self, state: State) -> tuple[Array, Array]:
+        """The integral with which r is as it is, and the present rate."""
+        seen = self._momentum
+        return seen.tree.joint_momentum(state.q, state.qd) - self.residual / self.gain, seen.rate(state)
+
+    def _move(self, state: State, tau: Array, period: float) -> None:
+        seen, rate = self._momentum, self._momentum.rate(state)
+        offset = self._offset + period * (tau + 0.5 * (self._rate + rate))
         # The integral of r by its new value: stable for any period.
-        excess = seen.tree.joint_momentum(state.q, state.qd) - self._offset
-        residual = self.gain * excess / (1.0 + self.gain * seen.period)
-        self._offset = self._offset + seen.period * residual
-        self.residual = residual
-        return residual
+        excess = seen.tree.joint_momentum(state.q, state.qd) - offset
+        self.residual = self.gain * excess / (1.0 + self.gain * period)
+        self._offset, self._rate = offset + period * self.residual, rate
+
+    def _in_c(self, tree: Robot) -> Any:
+        from screwdyn.control.in_c import request
+
+        result = Result("residual", ("v",), "N m or N")
+        return request(self, tree, ("q", "qd", "tau", "dt"), result, "offset", "rate", "external", "carried")
+
+    def _recorded(self, at: Any) -> list[Any]:
+        from screwdyn.control.in_c import chosen, positive
+
+        one, n, bits = copy.copy(self), at.nv, at.bits
+        one._momentum = _Momentum()
+        one._momentum.watch(at)
+        one._offset, one._rate, before = (at.kept(x, n) for x in ("offset", "rate", "external"))
+        changed = at.kept("carried", len(bits)) - bits
+        one.residual = before
+        begun = *one._begun(at), before
+        one._move(at, at.inputs("tau", n), at.dt)
+        moved = one._offset, one._rate, one.residual
+        offset, rate, r = (chosen(positive(changed @ changed), x, y) for x, y in zip(begun, moved, strict=True))
+        return [r * at.present, offset, rate, r * at.present, bits]
 
     def around(self, law: Callable[[float, State], Any]) -> Callable[[float, State], Array]:
         """The law, which then also calls this observer, with the torques that the law has returned before."""

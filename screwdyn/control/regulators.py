@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.control.laws import Law
+from screwdyn.control.laws import Law, _check_numbers
 from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.topology import check_open
@@ -83,6 +83,10 @@ class LQR(Law):
             raise _other_freedoms(state, t, self._part.coordinates)
         return _fed_back(self, self._part, state, self.q, np.zeros(len(state.qd)), self.tau, self.gain)
 
+    def _recorded(self, at: Any) -> list[Any]:
+        _check_numbers(self._plan_of(at))
+        return super()._recorded(at)
+
 
 class TimeVaryingLQR(Law):
     """τ = τ_d(t) − K(t) [q ⊖ q_d(t); q̇ − q̇_d(t)] along a run, K of the least ∫ xᵀ Q x + uᵀ R u dt up to its end.
@@ -132,6 +136,9 @@ class TimeVaryingLQR(Law):
         q, qd = np.split(part.motion(now), [len(state.q)])
         return _fed_back(self, part, state, q, qd, tau, gain)
 
+    def _in_c(self, tree: Any) -> Any:
+        raise ScrewdynError("the gains of TimeVaryingLQR change with time, which functions in C do not know; use LQR")
+
 
 class _Part(NamedTuple):
     """Freedoms of x, indices of the active ones; torques and gains at times of a motion, and its [q, q̇] at any time."""
@@ -146,7 +153,7 @@ class _Part(NamedTuple):
 
 def _fed_back(law: Law, part: _Part, state: State, q: Array, qd: Array, tau: Array, gain: Array) -> Array:
     """τ − K x, clipped at what motors can give."""
-    plan, torque = law._planned(state), tau.copy()
+    plan, torque = law._planned(state), np.zeros_like(state.qd) + tau
     configurations = plan.tree.model.configurations
     error = configurations.difference(configurations.normalized(q), state.q)
     torque[part.active] -= gain @ np.concatenate([error, state.qd - qd])

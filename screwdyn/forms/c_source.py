@@ -6,11 +6,12 @@ import itertools
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from importlib import resources
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -36,19 +37,28 @@ _ARGUMENTS = {
     "qd": "rates, rad/s or m/s",
     "qdd": "accelerations, rad/s^2 or m/s^2",
     "tau": "forces of the joints, N m or N",
+    "q_ref": "positions of a reference, rad or m",
     "qd_ref": "rates of a reference, rad/s or m/s",
     "qdd_ref": "accelerations of a reference, rad/s^2 or m/s^2",
-    "dt": "duration of the step, s",
+    "dt": "duration of the step, or since the last call, s",
 }
 _STRUCT = "values"  # the argument with the values of the robot's symbols
+STATE = "state"  # the argument with what a law keeps between calls
 # Inputs of a tape that are computed from bits, with their values.
 _CARRIED = {"present": "1.0 : 0.0", "absent": "0.0 : 1.0"}
 _MOST_OPTIONAL = 32  # the minimum number of bits of an unsigned long
 
 
+class Writable(Protocol):
+    """A law or an observer of :mod:`screwdyn.control`."""
+
+    def _in_c(self, tree: Robot) -> Written:
+        """The request of its function for a tree."""
+
+
 def c_source(
     tree: Robot,
-    functions: Iterable[str | Sequence[str]],
+    functions: Iterable[str | Writable | Sequence[str | Writable]],
     *,
     prefix: str = "",
     optional: Iterable[str] = (),
@@ -70,6 +80,9 @@ def c_source(
     ``q_next`` and ``qd_next``, as in :meth:`Compiled.rollout`, with the own forces of the joints. The regressor of a
     link is "reference_regressor:<link>" for qd_ref = qd and qdd_ref = qdd.
 
+    A law or an observer of :mod:`screwdyn.control` becomes a function with its gains as numbers, such as
+    ``computed_torque(q, qd, q_ref, qd_ref, qdd_ref, tau)``: docs/c_controller.md.
+
     A function has the name of its quantity, followed by the link and the frame if they are given:
     "jacobian:tool0:body" becomes ``jacobian_tool0_body``. Quaternions must have length 1.
 
@@ -81,8 +94,8 @@ def c_source(
 
     Parameters
     ----------
-    functions : str, or sequence of str or of sequences of str
-        As for :meth:`operation_count`. A sequence such as ``("mass_matrix", "bias_force")`` becomes one function
+    functions : str, law or observer, or sequence of these or of sequences of these
+        Names as for :meth:`operation_count`. A sequence such as ``("mass_matrix", "bias_force")`` becomes one function
         ``mass_matrix_and_bias_force`` with several results, which computes common operations once.
     prefix : str
         Beginning of the names of all functions and, in capitals, of all macros.
@@ -106,7 +119,8 @@ def c_source(
         robot exceeds it; if the prefix cannot begin a C name; if an
         optional link is the base, or there are more than 32; if the tree has no coordinates; if two symbols have
         the same name, or an expression contains a function that C does not have; if a joint would be present
-        without the joint that it follows; or for ``operational_inertia`` with an optional link that has freedoms.
+        without the joint that it follows; for ``operational_inertia`` with an optional link that has freedoms; for a
+        law that drives joints with quaternions, or that has a state and is one of a sequence.
     UnknownNameError
         If a link is not in the tree.
     TopologyError
@@ -136,14 +150,16 @@ def c_source(
     """
     model = tree.model
     groups = [listed(group, "a group of functions") for group in listed(functions, "functions")]
-    asked = [tuple(_requested(name, model) for name in group) for group in groups]
+    asked = [tuple(_requested(name, tree) for name in group) for group in groups]
     given: dict[str, Any] = {}
     for group, requests in zip(groups, asked, strict=True):
         if len(set(map(_label, requests))) < len(group) or not group:
             raise ScrewdynError(f"name each function of a group once; got {group!r}")
+        if len(group) > 1 and any(_kept(request) for request in requests):
+            raise ScrewdynError(f"a law with a state is a function of its own; got {group!r}")
         name = _name(requests)
         if name in given:
-            both = f"{', '.join(given[name])!r} and {', '.join(group)!r}"
+            both = " and ".join(repr(", ".join(map(str, x))) for x in (given[name], group))
             raise ScrewdynError(f"{both} have the same name in C, {name}; name each once, or rename a link")
         given[name] = group
     if not groups:
@@ -161,7 +177,9 @@ def c_source(
 
 
 def listed(names: Any, what: str) -> tuple[Any, ...]:
-    """Several names, or a single one, as a tuple."""
+    """Several names or laws, or a single one, as a tuple."""
+    if hasattr(names, "_in_c"):
+        return (names,)
     if not isinstance(names, Iterable):
         raise ScrewdynError(f"{what} are given by their names, as strings; got {names!r}")
     return (names,) if isinstance(names, str) else tuple(names)
@@ -171,14 +189,18 @@ class _Derivatives(Request):
     """A request of the derivatives of a quantity."""
 
 
+class Written(Request):
+    """A request whose results the recursion of its entry records on a tape, for a :class:`_Source`."""
+
+
 # Steps of integrators as functions of C.
 _NEXT = Result("q_next", ("q",), "rad or m"), Result("qd_next", ("v",), "rad/s or m/s")
 _STEP = {
-    f"step:{method}": Request(
+    f"step:{method}": Written(
         Quantity(
             f"step_{method}",
             ("q", "qd", "tau", "dt"),
-            CATALOGUE["forward_dynamics"].recursion,
+            partial(lambda method, source, tape: source.step(tape, method), method),
             _NEXT,
             doc=f"State after a step by {method}, with the own forces of the joints",
         )
@@ -187,8 +209,12 @@ _STEP = {
 }
 
 
-def _requested(name: object, model: Model) -> Request:
-    """The request with a given name: a quantity, its derivatives, or a step."""
+def _requested(name: Any, tree: Robot) -> Request:
+    """The request with a given name, of a quantity, its derivatives or a step; or that of a law."""
+    if hasattr(name, "_in_c"):
+        law: Writable = name
+        return law._in_c(tree)
+    model = tree.model
     form, _, of = name.partition(":") if isinstance(name, str) else ("", "", "")
     if form in ("derivatives", "step"):
         check_open(model.topology, f"C source of {name!r}")
@@ -196,7 +222,7 @@ def _requested(name: object, model: Model) -> Request:
         return _Derivatives(*requested(of, tuple(model.placements)))
     if form == "step" and name not in _STEP:
         raise ScrewdynError(f"a step is one of {', '.join(map(repr, _STEP))}; got {name!r}")
-    return _STEP[str(name)] if form == "step" else requested(name, tuple(model.placements))
+    return _STEP[name] if form == "step" else requested(name, tuple(model.placements))
 
 
 def _label(request: Request) -> str:
@@ -208,6 +234,11 @@ def _label(request: Request) -> str:
         request.frame,
     ]
     return "_".join(part for part in parts if part)
+
+
+def _kept(request: Request) -> tuple[Result, ...]:
+    """Results that a function keeps for its next call: members of a struct."""
+    return tuple(x for x in request.entry.given if x.name.startswith(f"{STATE}->"))
 
 
 def _name(group: Iterable[Request]) -> str:
@@ -273,7 +304,7 @@ class _Source:
         for place, link in zip(
             subject.places, self.model.links(request.entry.places, request.link or ""), strict=False
         ):
-            place[OWN_MASS:OWN_ROWS] *= _present(tape, self.needs[link])
+            place[OWN_MASS:OWN_ROWS] *= present(tape, self.needs[link])
         solves = request.entry.name == "forward_dynamics"
         if solves:
             for name, needs in zip(self.model.coordinates, self.freedom_needs, strict=True):
@@ -281,17 +312,17 @@ class _Source:
                     table[self.model.index[name], ARMATURE] += tape.input(("absent", needs))
         found = results(request, self.model, tape, subject._replace(table=table), extra=extra)
         if solves:
-            found[0] *= np.array([_present(tape, needs) for needs in self.freedom_needs], dtype=object)
+            found[0] *= np.array([present(tape, needs) for needs in self.freedom_needs], dtype=object)
         return found
 
     def named(self, tape: Tape, request: Request) -> list[tuple[Result, Scalars]]:
-        """The results of a request, of derivatives or of a step, with their names."""
-        entry, subject = request.entry, Subject(self.model.entries.astype(object), self.model.charts)
-        if request in _STEP.values():
-            return list(zip(entry.given, self.step(tape, entry.name.removeprefix("step_"), subject), strict=True))
-        found = list(zip(entry.given, self.results(tape, request), strict=True))
+        """The results of a request, or their derivatives, with their names."""
+        entry = request.entry
+        made: Any = entry.recursion(self, tape) if isinstance(request, Written) else self.results(tape, request)
+        found = list(zip(entry.given, made, strict=True))
         if not isinstance(request, _Derivatives):
             return found
+        subject = Subject(self.model.entries.astype(object), self.model.charts)
         return [
             (
                 Result(f"{x.name}_by_{by}", (*x.shape, "v"), f"{x.unit} per unit of {by}"),
@@ -301,10 +332,11 @@ class _Source:
             for by in entry.arguments
         ]
 
-    def step(self, tape: Tape, method: str, subject: Subject) -> tuple[Scalars, Scalars]:
+    def step(self, tape: Tape, method: str) -> tuple[Scalars, Scalars]:
         """q and q̇ after a step; the accelerations are recorded once."""
         from screwdyn.backends.llvm.program import Motion
 
+        subject = Subject(self.model.entries.astype(object), self.model.charts)
         own, forces = Tape(), self.model.joint_forces
         (accelerations,) = self.results(own, Request(CATALOGUE["forward_dynamics"]))
         fields = [x for x in JointForces._fields if x != "where"]
@@ -318,7 +350,7 @@ class _Source:
     def inertias(self, tape: Tape, table: Scalars) -> tuple[Scalars, Scalars]:
         """The table without optional bodies, whose armatures are 0 if they are left out, and their inertial numbers."""
         table, extra = table.copy(), np.full((len(table), PARENT - MASS), 0.0, dtype=object)
-        table[:-1, ARMATURE] *= [_present(tape, needs) for needs in self.row_needs]
+        table[:-1, ARMATURE] *= [present(tape, needs) for needs in self.row_needs]
         placements = self.model.placements.items()
         rows = {self.model.index[at.coordinate] for link, at in placements if self.needs[link]}
         table[[*rows], MASS:PARENT] = 0.0
@@ -326,7 +358,7 @@ class _Source:
             row, needs = self.model.index[at.coordinate], self.needs[link]
             if row in rows:
                 into = extra[row] if needs else table[row, MASS:PARENT]
-                into += scalars(tape, at.body) * _present(tape, needs)
+                into += scalars(tape, at.body) * present(tape, needs)
         return table, extra
 
     # The text
@@ -338,6 +370,7 @@ class _Source:
         declared = [
             "\n".join(f"#define {macro} {value}" for macro, value in self.macros()),
             *([self.struct()] if self.members else []),
+            *(function.struct for function in functions if function.kept),
             '#ifdef __cplusplus\nextern "C" {\n#endif',
             *(f"{function.comment}\n{function.signature};" for function in functions),
             "#ifdef __cplusplus\n}\n#endif",
@@ -362,8 +395,8 @@ class _Source:
         lines = [
             "Dynamics of a robot, M(q) qdd + C(q, qd) qd + g(q) = tau; written by screwdyn.",
             "",
-            "C99, needs math.h only; no heap, no state: every function may be called from several threads, and an",
-            "argument may be both input and output. SI units and radians. Matrices are stored row by row.",
+            "C99, needs math.h only; no heap, no state of their own: functions may be called from several threads, and",
+            "an argument may be both input and output. SI units and radians. Matrices are stored row by row.",
             f"Gravity, in the base frame: ({', '.join(gravity)}) m/s^2.",
             "",
         ]
@@ -432,6 +465,14 @@ class _Function:
             for name, entry in zip(names, found, strict=True)
             for request in entry[:1]
         }
+        self.kept = {name: self.outputs.pop(name) for request in group for name in [x.name for x in _kept(request)]}
+
+    @property
+    def struct(self) -> str:
+        """The type of what the function keeps."""
+        members = [f"    double {name.partition('->')[2]}[{y.size}];" for name, (_, _, y) in self.kept.items()]
+        lines = ["typedef struct {", *members, f"}} {self.source.prefix}{_name(self.group)}_state;"]
+        return self.source.code("\n".join(["/* What the function below keeps between calls. */", *lines]))
 
     @property
     def comment(self) -> str:
@@ -446,6 +487,7 @@ class _Function:
             what = "; ".join([ascii_text(request.entry.summary), *notes])
             parts.append(f"{', '.join(names)}: {what}.")
         given = [f"{x}: {_ARGUMENTS[x]}" for x in self.inputs]
+        given += [f"{STATE}: what the function keeps for its next call, zeros at first"] if self.kept else []
         if self.source.members:
             given.append(f"{_STRUCT}: values of the robot's symbols")
         parts.append("; ".join(given) + ".")
@@ -456,9 +498,11 @@ class _Function:
         upper, prefix = self.source.prefix.upper(), self.source.prefix
         sizes = {"q": f"{upper}NQ", "v": f"{upper}NV"}
         arguments = [
-            "double dt" if x == "dt" else f"const double {x}[{sizes['q' if x == 'q' else 'v']}]" for x in self.inputs
+            "double dt" if x == "dt" else f"const double {x}[{sizes['q' if x in ('q', 'q_ref') else 'v']}]"
+            for x in self.inputs
         ]
         arguments += self.source.further.values()
+        arguments += [f"{prefix}{_name(self.group)}_state *{STATE}"] if self.kept else []
         for name, (_, result, y) in self.outputs.items():
             size = [sizes.get(str(d), str(n)) for d, n in zip(result.shape, y.shape, strict=True)]
             arguments.append(f"double {name}[{' * '.join(size or ['1'])}]")
@@ -467,7 +511,7 @@ class _Function:
 
     @property
     def body(self) -> str:
-        outputs = {name: y.ravel().tolist() for name, (_, _, y) in self.outputs.items()}
+        outputs = {name: y.ravel().tolist() for name, (_, _, y) in (self.outputs | self.kept).items()}
         live = self.tape.live(x for array in outputs.values() for x in array)
         inputs = [self.tape.nodes[at].a for at in live if self.tape.nodes[at].op == "input"]
         numbers = [what for kind, what in inputs if kind == "symbol"]
@@ -496,7 +540,7 @@ def _finite(value: str) -> str:
     return value
 
 
-def _present(tape: Tape, needs: int) -> Any:
+def present(tape: Tape, needs: int) -> Any:
     """1 if all links with these bits are present, 0 otherwise."""
     return tape.input(("present", needs)) if needs else 1.0
 

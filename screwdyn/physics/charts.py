@@ -290,7 +290,7 @@ class ConfigurationSpace:
 
     def difference(self, q0: Array, q1: Array) -> Array:
         """The v, (…, nv), with which ``integrate(q0, v)`` is the configuration q1."""
-        v = np.empty((*q0.shape[:-1], self.nv))
+        v = np.empty_like(q1, shape=(*q0.shape[:-1], self.nv))
         v[..., self._v] = q1[..., self._q] - q0[..., self._q]
         for chart, at_q, at_v in self._groups:
             v[..., at_v] = chart.difference(q0[..., at_q], q1[..., at_q])

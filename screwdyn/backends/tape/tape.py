@@ -13,7 +13,10 @@ from typing import Any, NamedTuple
 
 
 class Node(NamedTuple):
-    """One operation: "input", "constant", "+", "-", "*", "/", "sin", "cos", "sqrt" or "tanh"."""
+    """One operation: "input", "constant", "+", "-", "*", "/", "sin", "cos", "sqrt" or "tanh".
+
+    In C also "positive" and "negative", whether the operand is.
+    """
 
     op: str
     a: Any  # position of the first operand, the name of an input, or the absolute value of a constant
@@ -76,6 +79,10 @@ class Recorded:
     def tanh(self) -> "Recorded":
         """Hyperbolic tangent: tanh(−x) is recorded as −tanh x."""
         return Recorded(self.tape, self.tape.position(Node("tanh", self.node)), self.minus)
+
+    def positive(self) -> "Recorded":
+        """1 if it is positive, 0 otherwise."""
+        return Recorded(self.tape, self.tape.position(Node("negative" if self.minus else "positive", self.node)))
 
 
 Scalar = Recorded | float

@@ -334,6 +334,11 @@ def _factored(M: Scalars, least: Any) -> LTDL:
     return LTDL(M, M.diagonal())
 
 
+def solved(M: Scalars, b: Scalars) -> Scalars:
+    """The solution of M x = b for a positive definite M, (n, n)."""
+    return _factored(M.copy(), np.zeros(len(M))).solve(b)
+
+
 def forward_dynamics(tape: Tape, subject: Subject) -> Scalars:
     """Accelerations, (n,), from ``q``, ``qd`` and ``tau`` on the tape; parameters and errors as for :func:`factors`."""
     (bias,) = record(tape, "bias_force", subject._replace(table=base_parameters(subject.table)))

@@ -1,0 +1,197 @@
+"""Laws and observers in C against those in Python, with payloads that come and go."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from c_compiler import load, pointer
+from numpy.testing import assert_allclose
+
+import screwdyn as sd
+from screwdyn import control
+
+CRATE = sd.Inertia.box(2.0, (0.3, 0.2, 0.25), com=(0.02, 0.03, 0.1))
+BOB = sd.Inertia.sphere(0.6, 0.05, com=(0.01, 0, -0.2))
+
+
+def robot():
+    """Joints with springs, friction and a motor of little effort, a pair of fingers, a passive joint of its own."""
+    tree = sd.KinematicTree()
+    rail = sd.prismatic("x", name="rail", damping=3.0, friction=0.5, stiffness=4.0, rest=0.1, effort=80.0)
+    tree.attach(sd.Inertia.box(5.0, (0.3, 0.3, 0.2)), to="base", joint=rail, name="cart")
+    pole = sd.revolute("y", name="pole", passive=True, damping=0.1)
+    tree.attach(sd.Inertia.rod(1.0, 0.5, com=(0, 0, -0.25)), to="cart", joint=pole, name="rod")
+    arm = sd.universal(name="arm", effort=15.0)
+    tree.attach(sd.Inertia.box(2.0, (0.1, 0.2, 0.3), com=(0.1, 0, 0.2)), to="rod", joint=arm, at=(0, 0, -0.5))
+    left, right = (sd.prismatic("x", name="left"), sd.prismatic("x", mimic=sd.Mimic("left", -1.0), name="right"))
+    for joint in (left, right):
+        tree.attach(sd.Inertia.box(0.3, (0.1, 0.05, 0.1)), to=tree.links[3], joint=joint, at=(0, 0, 0.3))
+    return tree
+
+
+def payload(tree, links):
+    """The tree with some of a crate, with an estimate, and a bob on a passive ball joint."""
+    tree = tree.copy()
+    if "crate" in links:
+        tree.attach(CRATE, to=tree.links[3], at=(0, 0.1, 0.3), name="crate")
+    if "bob" in links:
+        tree.attach(BOB, to=tree.links[3], joint=sd.spherical(name="hook", passive=True), at=(0.1, 0, 0.3), name="bob")
+    return tree
+
+
+ARM, OPTIONAL = robot(), ("crate", "bob")
+WHOLE = payload(ARM, OPTIONAL)
+TREES = {bits: payload(ARM, [x for k, x in enumerate(OPTIONAL) if bits >> k & 1]) for bits in range(4)}
+HELD = {"q": WHOLE.nq, "qd": WHOLE.nv, "q_ref": WHOLE.nq, "qd_ref": WHOLE.nv, "qdd_ref": WHOLE.nv}
+
+
+def arguments(rng, scale=0.5):
+    q = WHOLE.random_configuration(rng)
+    q_ref = q + 0.1 * scale * rng.normal(size=WHOLE.nq)
+    return [q, *scale * rng.normal(size=(1, WHOLE.nv)), q_ref, *scale * rng.normal(size=(2, WHOLE.nv))]
+
+
+def in_python(bits, given):
+    """The state in the tree of some bits, and the reference of the driven joints."""
+    tree, (q, qd, *reference) = TREES[bits], given
+    at_q, at_v = ([whole.index(x) for x in own] for whole, own in names(tree))
+    driven_q, driven_v = ([whole.index(x) for x in own] for whole, own in names(ARM, LAW))
+    wanted = reference[0][driven_q], reference[1][driven_v], reference[2][driven_v]
+    return sd.State(tree, q[at_q], qd[at_v]), wanted, at_v
+
+
+def names(tree, law=None):
+    of = tree if law is None else law
+    return (WHOLE.positions, of.positions), (WHOLE.coordinates, of.coordinates)
+
+
+LAW = control.GravityCompensation(ARM)
+GAINS = {"stiffness": [3.0, 4.0, 5.0, 6.0], "damping": [9.0, 8.0, 7.0, 6.0]}
+
+
+def made(kind, reference=lambda t: None):
+    n = len(LAW.coordinates)
+    return {
+        "computed_torque": lambda: control.ComputedTorque(ARM, reference, kp=np.arange(1.0, n + 1), kd=4.0),
+        "passivity_control": lambda: control.PassivityControl(ARM, reference, **GAINS),
+        "gravity_compensation": lambda: control.GravityCompensation(ARM, damping=2.0),
+    }[kind]()
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("c")
+    laws = [made(kind) for kind in ("computed_torque", "passivity_control", "gravity_compensation")]
+    return load(WHOLE.c_source([*laws, adaptive(), control.MomentumObserver(80.0)], optional=OPTIONAL), folder)
+
+
+def adaptive(reference=lambda t: None, **others):
+    mass = {"mass": (0.2, 2.5), "still": 0.4, "rate": 30.0} | others
+    return control.AdaptiveControl(ARM, reference, ["crate"], **GAINS, **mass)
+
+
+def call(function, given, *rest, real=np.float64):
+    out = np.full(WHOLE.nv, np.nan, dtype=real)
+    function.restype = None
+    function(*(pointer(np.asarray(x, dtype=real)) for x in given), *rest, pointer(out))
+    return out
+
+
+@pytest.mark.parametrize("kind", ["computed_torque", "passivity_control", "gravity_compensation"])
+def test_torques_are_those_of_python(library, kind):
+    rng, clipped = np.random.default_rng(1), 0
+    for _ in range(25):
+        given = arguments(rng, rng.choice([0.3, 3.0]))
+        for bits in TREES:
+            state, wanted, at = in_python(bits, given)
+            law = made(kind, lambda t, wanted=wanted: wanted)
+            expected = law(0.0, state)
+            count = 2 if kind == "gravity_compensation" else 5
+            tau = call(getattr(library, kind), given[:count], ctypes.c_ulong(bits))
+            assert_allclose(tau[at], expected, rtol=1e-9, atol=1e-9)
+            assert not np.delete(tau, at).any()
+            clipped += bool(law.saturated)
+    assert 10 < clipped < 90 or kind == "gravity_compensation"
+
+
+def test_estimates_move_begin_and_end_as_in_python(library):
+    """600 periods; the crate is there in the second and the last quarter, the bob in the third and the last."""
+    rng, dt, t = np.random.default_rng(2), 4e-3, 0.0
+    wanted = [None]
+    law, kept, masses = adaptive(lambda t: wanted[0]), np.zeros(16), []
+    now, speed = arguments(rng, 0.0), rng.normal(size=WHOLE.nv)
+    for k in range(600):
+        bits = k // 150
+        phase = 6 * dt * k
+        given = [now[0], np.sin(phase) * speed, now[0], np.cos(phase) * speed, np.sin(phase) * speed]
+        state, wanted[0], at = in_python(bits, given)
+        expected = law(t, state)
+        step = ctypes.c_double(dt if k else 0.0)
+        tau = call(library.adaptive_control, given, step, ctypes.c_ulong(bits), pointer(kept))
+        assert_allclose(tau[at], expected, rtol=1e-8, atol=1e-8)
+        t += dt
+        if bits & 1:
+            R = kept.reshape(4, 4)
+            masses.append(law.estimates["crate"].mass)
+            assert (R @ R.T)[3, 3] == pytest.approx(masses[-1], rel=1e-9)
+        else:
+            assert not kept.any()
+    assert max(masses) == pytest.approx(2.5) and len({round(m, 6) for m in masses}) > 50
+
+
+def test_external_torques_are_those_of_python(library):
+    rng, dt, t = np.random.default_rng(3), 2e-3, 0.0
+    observer, kept = control.MomentumObserver(80.0), np.zeros(3 * WHOLE.nv + 3)
+    given, bits = arguments(rng), 1
+    for k in range(80):
+        bits = {20: 3, 40: 0, 60: 2}.get(k, bits)
+        q, qd, tau = given[0], given[1] + 0.1 * np.sin(0.1 * k), rng.normal(size=WHOLE.nv)
+        state, _, at = in_python(bits, [q, qd, *given[2:]])
+        expected = observer(t, state, tau[at])
+        r = call(library.momentum_observer, [q, qd, tau], ctypes.c_double(dt), ctypes.c_ulong(bits), pointer(kept))
+        assert_allclose(r[at], expected, rtol=1e-9, atol=1e-9)
+        assert not np.delete(r, at).any()
+        t += dt
+    assert np.abs(r).max() > 1.0
+
+
+def test_single_precision_and_a_regulator(tmp_path):
+    arm = sd.robots.ur5()
+    arm.attach(CRATE, to="tool0", name="crate")
+    goal = np.array([0.3, -1.2, 1.4, -0.5, 1.0, 0.2])
+    still = goal, np.zeros(6), np.zeros(6)
+    laws = [control.PassivityControl(arm, lambda t: still), control.LQR(arm, goal, 1.0, 1e-3)]
+    text = arm.c_source([*laws, control.AdaptiveControl(arm, lambda t: still, ["crate"])], real="float")
+    assert "double" not in text[text.index("#include <math.h>") :] and "float root_of_crate[16];" in text
+    library, rng = load(text, tmp_path), np.random.default_rng(4)
+    q, qd = goal + 0.1 * rng.normal(size=6), 0.1 * rng.normal(size=6)
+    for law, name in zip(laws, ("passivity_control", "lqr"), strict=True):
+        tau = np.empty(6, dtype=np.float32)
+        given = [np.asarray(x, dtype=np.float32) for x in ([q, qd, *still] if name != "lqr" else [q, qd])]
+        getattr(library, name)(*map(pointer, given), pointer(tau))
+        assert_allclose(tau, law(0.0, sd.State(arm, q, qd)), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("tree", "functions", "match"),
+    [
+        (WHOLE, lambda: [("mass_matrix", adaptive())], "a law with a state is a function of its own"),
+        (ARM, lambda: [made("computed_torque")] * 2, "have the same name in C, computed_torque"),
+        (sd.robots.panda(), lambda: made("computed_torque"), "none of the joints that this law drives"),
+    ],
+)
+def test_errors(tree, functions, match):
+    with pytest.raises(sd.ScrewdynError, match=match):
+        tree.c_source(functions())
+
+
+def test_laws_that_c_does_not_have():
+    ball = sd.KinematicTree()
+    ball.attach(BOB, to="base", joint=sd.spherical(name="wrist"), name="hand")
+    with pytest.raises(sd.ScrewdynError, match="positions are numbers, not wrist"):
+        ball.c_source([control.ComputedTorque(ball, lambda t: None)])
+    assert "void gravity_compensation(" in ball.c_source([control.GravityCompensation(ball)])
+    hanging = sd.robots.two_link()
+    run = sd.simulate(hanging, sd.State(hanging, [-1.57, 0.0]), 0.01)
+    with pytest.raises(sd.ScrewdynError, match="TimeVaryingLQR change with time"):
+        hanging.c_source([control.TimeVaryingLQR(run, 1.0, 1.0)])

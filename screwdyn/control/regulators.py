@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,15 +104,15 @@ class TimeVaryingLQR(Law):
     Q, R
         As for :class:`LQR`, at all times.
     final : float, array, or function of the names of freedoms, optional
-        P at the end of each part. By default that of :class:`LQR` for the linear model there, for ever.
+        P at the end of each part. By default that of :class:`LQR` for the linear model there, for ever; or, where no
+        torques stabilise it, such as the yaw of a load on a rope, that for another time as long as the part.
 
     Raises
     ------
     ShapeError, LoopError
         As for :class:`LQR`.
     ScrewdynError
-        If ``final`` is not given and torques cannot stabilise the linear model at the end of a part. In a call, if the
-        tree of the state has other freedoms than the run then.
+        In a call, if the tree of the state has other freedoms than the run then.
     """
 
     def __init__(self, run: Run, Q: Weights, R: Weights, final: Weights | None = None) -> None:
@@ -178,23 +179,32 @@ def _along(motion: Any, Q: Weights, R: Weights, final: Weights | None) -> _Part:
     t, tree = motion.t, motion.tree
     model = tree.linearize(motion.q, motion.qd, motion.torque)
     Q, R = _weights(model, Q, R)
-    if final is None:
-        P, _ = _riccati(tree.linearize(motion.q[-1], motion.qd[-1], motion.torque[-1]), Q, R)
-    else:
-        P = _matrix("final", final, model.coordinates, 2 * len(model.coordinates), 0.0)
     A, RB = model.A, np.linalg.solve(R, np.swapaxes(model.B, -1, -2))
     H = np.block([[A, -model.B @ RB], [np.broadcast_to(-Q, A.shape), -np.swapaxes(A, -1, -2)]])
     steps = expm(-0.5 * np.diff(t)[:, None, None] * (H[:-1] + H[1:]))
-    gains, n = np.empty(RB.shape), len(P)
+    if final is None:
+        try:
+            P, _ = _riccati(tree.linearize(motion.q[-1], motion.qd[-1], motion.torque[-1]), Q, R)
+        except ScrewdynError:
+            rest = expm(-np.mean(np.diff(t)) * H[-1])
+            P = reduce(lambda P, _: _before(P, rest), t, np.zeros(Q.shape))
+    else:
+        P = _matrix("final", final, model.coordinates, 2 * len(model.coordinates), 0.0)
+    gains = np.empty(RB.shape)
     gains[-1] = RB[-1] @ P
     for k in range(len(t) - 2, -1, -1):
-        X = steps[k] @ np.concatenate([np.eye(n), P])
-        P = np.linalg.solve(X[:n].T, X[n:].T)
-        P = 0.5 * (P + P.T)
+        P = _before(P, steps[k])
         gains[k] = RB[k] @ P
     y, rate = (motion.q, motion.qd), (tree.position_rate(motion.q, motion.qd), motion.qdd)
     cubic = CubicHermiteSpline(t, np.hstack(y), np.hstack(rate))
     return _Part(model.coordinates, _indices(model), t, motion.torque, gains, cubic)
+
+
+def _before(P: Array, step: Array) -> Array:
+    """P before an interval with a given exponential of the Hamiltonian matrix."""
+    X = step @ np.concatenate([np.eye(len(P)), P])
+    P = np.linalg.solve(X[: len(P)].T, X[len(P) :].T)
+    return 0.5 * (P + P.T)
 
 
 def _indices(model: Any) -> list[int]:

@@ -174,3 +174,20 @@ def test_other_errors():
     law = control.LQR(arm, q, 1.0, 1.0)
     with pytest.raises(sd.ScrewdynError, match="it lacks hook; make one for each tree"):
         law(0.0, sd.State(sd.robots.pelican()))
+
+
+def test_a_load_on_a_rope_grasped_in_mid_run_is_brought_back_although_no_torque_reaches_its_yaw():
+    crane = sd.KinematicTree()
+    crane.attach(sd.Inertia.point(20), to="base", joint=sd.prismatic("x", name="rail"), name="bridge")
+    crane.attach(sd.Inertia.point(20), to="bridge", joint=sd.prismatic("y", name="track"), name="trolley")
+    load, rope = sd.Inertia.sphere(5.0, 0.1, com=(0, 0, -2)), sd.spherical(passive=True, name="rope")
+    grasp = sd.Grasp(load, to="trolley", joint=rope, twist="co_moving", name="load", time=0.5)
+    push = {"control_period": 0.02, "events": [grasp], "step": 0.02}
+    plan = sd.simulate(crane.copy(), sd.State(crane), 4.0, lambda t, s: {"rail": 30 * np.cos(2 * t)}, **push)
+    law = control.TimeVaryingLQR(plan, 1.0, 1e-4)
+    run = sd.simulate(crane, sd.State(crane, [0.2, -0.1], [0.0, 0.3]), 4.0, law, **push)
+    end, wanted = run.states[-1], plan.states[-1]
+    assert np.abs(end.q - wanted.q).max() < 0.02 and np.abs(end.qd - wanted.qd).max() < 0.05
+    hanging = end.tree
+    with pytest.raises(sd.ScrewdynError, match=r"cannot stabilise rope\[wz\]"):
+        control.LQR(hanging, hanging.neutral(), 1.0, 1.0)

@@ -106,7 +106,7 @@ def c_source(
         entries of M, C, forces and accelerations for the coordinates of these links are then zero: use the block of
         the other coordinates.
     real : "double" or "float"
-        The type of all numbers. In ``float``, torques of a UR5 have errors of up to 2e-5 N m.
+        The type of all numbers. In ``float``, torques of a UR5 have errors of up to 2.5e-5 N m.
 
     Returns
     -------

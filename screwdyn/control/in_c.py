@@ -102,7 +102,7 @@ class TracedState:
         return result
 
     def _slopes(self, force: Callable[[Scalars], Scalars], at: Scalars, value: Scalars, rows: Array) -> Scalars:
-        """As :func:`screwdyn.control.laws.slopes`, by differentiation, which rounds less in ``float``."""
+        """As ``_slopes`` of laws, by differentiation, which rounds less in ``float``."""
         names = [("slope", int(k)) for k in rows]
         at = at.copy()
         at[rows] = [self._tape.input(name) for name in names]

@@ -252,6 +252,14 @@ def add_texts(app: Sphinx, page: str, template: str, context: Any, document: Any
         app.add_js_file("search_in_files.js")
 
 
+def link_notebooks(app: Sphinx) -> None:
+    """Let the notebooks of lessons, which are read elsewhere, lead to the published laboratory."""
+    for notebook in Path(app.srcdir, "lessons").glob("*.ipynb"):
+        text = notebook.read_text(encoding="utf-8")
+        published = "https://screwdyn.github.io/screwdyn/lab.html"
+        notebook.write_text(text.replace("../lab.html", published), encoding="utf-8")
+
+
 def write_laboratory(app: Sphinx, error: Exception | None) -> None:
     """Write the laboratory into the built site; without a compiler, a page that says what is missing."""
     if error is None and app.builder.format == "html":
@@ -275,6 +283,7 @@ def setup(app: Sphinx) -> None:
     app.connect("missing-reference", reference_by_public_name)
     app.connect("source-read", begin_with_readme)
     app.connect("source-read", link_outside)
+    app.connect("builder-inited", link_notebooks, priority=900)  # after they are made
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", write_laboratory)
     app.connect("build-finished", write_texts)

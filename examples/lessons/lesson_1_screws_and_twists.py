@@ -118,7 +118,7 @@ plt.show()
 
 # %%
 # Turn the joints yourself: the arm
-# `in the laboratory <../lab.html#q=0,-1.2,1.8,-0.6,1.57,0&qd=0,0,0,0,0,0>`__, in a browser.
+# `in the laboratory <../lab.html#q=0,-1.2,1.8,-0.6,1.57,0&qd=0,0,0,0,0,0>`_, in a browser.
 
 # %%
 # Exercises

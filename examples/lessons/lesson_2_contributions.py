@@ -103,7 +103,7 @@ plt.show()
 
 # %%
 # Look at the contributions of an arm that moves
-# `in the laboratory <../lab.html#q=0,-1.2,1.8,-0.6,1.57,0&qd=0.5,0.2,-0.3,0,0,0>`__, in a browser: hang a load on it,
+# `in the laboratory <../lab.html#q=0,-1.2,1.8,-0.6,1.57,0&qd=0.5,0.2,-0.3,0,0,0>`_, in a browser: hang a load on it,
 # and drop it.
 #
 # Exercises

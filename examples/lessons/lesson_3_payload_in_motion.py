@@ -54,7 +54,7 @@ print("after one on a hook: ", hung.state.qd, f"{hung.energy_lost:.3f} J lost")
 # %%
 # The hook loses less: it adds a motion, and with more motions to choose from the nearest one is nearer. The rates
 # jump, the positions do not. A crate on such a hook
-# `in the laboratory <../lab.html#q=0,-1.2,1.8,-0.6,1.57,0&qd=0.5,0.2,-0.3,0,0,0&joint=pin&mass=3&hang>`__ has just
+# `in the laboratory <../lab.html#q=0,-1.2,1.8,-0.6,1.57,0&qd=0.5,0.2,-0.3,0,0,0&joint=pin&mass=3&hang>`_ has just
 # been grasped by this arm in this state.
 #
 # Check the law for the hook: the momentum of the robot and the crate along every motion that the joints allow is the

@@ -108,7 +108,7 @@ plt.show()
 # %%
 # The regulator lets the arm follow the crate and takes energy out of the swing. The torques differ by little: to know
 # the model is worth more than strength. Try to calm a crate by hand
-# `in the laboratory <../lab.html#q=0,-1.2,1.8,-0.6,1.57,0&qd=0.5,0,0,0,0,0&joint=hook&mass=3&hang>`__.
+# `in the laboratory <../lab.html#q=0,-1.2,1.8,-0.6,1.57,0&qd=0.5,0,0,0,0,0&joint=hook&mass=3&hang>`_.
 #
 # When the load is gone
 # ---------------------

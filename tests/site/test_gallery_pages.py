@@ -27,6 +27,7 @@ def test_a_lesson_is_a_notebook_of_ten_to_twenty_cells_with_pictures(name):
 
     cells = nbformat.read(ROOT / f"docs/lessons/{name}.ipynb", as_version=4).cells
     assert 10 <= len(cells) <= 20
+    assert not any("](.." in cell.source for cell in cells)  # a link that leads nowhere where a notebook is downloaded
     assert (ROOT / f"docs/lessons/images/sphx_glr_{name}_001.png").stat().st_size > 5_000
 
 

@@ -19,11 +19,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from screwdyn.changes import law
 from screwdyn.changes.change import Happened
 from screwdyn.core import expressions
-from screwdyn.core.errors import InertiaError, LoopError, ScrewdynError, ShapeError, UnknownNameError
+from screwdyn.core.errors import InertiaError, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.forms.derivatives import Derivatives
 from screwdyn.mechanism.inertia import INERTIAL, Inertia
@@ -41,6 +41,8 @@ from screwdyn.simulation.hybrid import TreeMotion
 _STEP = 3e-5
 # Twist of a home pose, rad and m, below which a change has not moved it; and relative to the largest of a run.
 _STILL, _SMALL = 1e-11, 1e-9
+# Singular values of mobilities, relative to the largest, that count as zero where loops and stops hold the same.
+_DEPENDENT = 1e-9
 # Share of the cubic part of the slopes in an interval above which it is divided, and least part of a step of the run.
 _CUBIC, _LEAST = 4e-3, 1e-4
 # Steps of the run in a motion of which all begin an interval.
@@ -113,14 +115,13 @@ class Stretch:
             ]
             first = np.zeros(self.n) if before is None else kept @ before.held[-1]
             self.held = np.array([first, *called])
-            t = self.motion.t
-            owners = np.searchsorted(self.calls, t, side="right")
-            near = np.abs(t[:, None] - self.calls).min(axis=1, initial=np.inf) < 1e-9 * (1 + np.abs(t))
-            apart = np.abs(self.motion.torque - self.held[owners]) > 1e-6 * (1 + np.abs(self.held).max(initial=0.0))
-            if apart[~near].any():
-                when = t[apart.any(axis=1) & ~near][0]
+            t, near = self.motion.t, 1e-9 * (1 + np.abs(self.motion.t))
+            held = (self.held[np.searchsorted(self.calls, at, side="right")] for at in (t - near, t + near))
+            apart = np.minimum(*(np.abs(self.motion.torque - tau).max(axis=1, initial=0.0) for tau in held))
+            wrong = apart > 1e-6 * (1 + np.abs(self.held).max(initial=0.0))
+            if wrong.any():
                 raise ScrewdynError(
-                    f"torque= gave other torques at t = {when:g} s when it was called again: derivatives need a "
+                    f"torque= gave other torques at t = {t[wrong][0]:g} s when it was called again: derivatives need a "
                     f"function of the time and the state, without a memory"
                 )
         return kept
@@ -150,12 +151,12 @@ class Stretch:
         changes = np.diff(springs.push(*self.path(times)) > 0, axis=0) & springs.pressed
         return [float(brentq(push, times[j], times[j + 1], args=(k,), xtol=1e-14)) for j, k in np.argwhere(changes)]
 
-    def enter(self, phase: Phase, tree: Robot | None = None) -> None:
-        """Let the functions of the user act on a tree, by default that of the motion, in a phase."""
+    def enter(self, phase: Phase) -> None:
+        """Let the functions of the user act on the tree of the motion, in a phase."""
         self.equations.resume(phase)
         for function in (self.equations.controller, self.equations.disturbance):
             if function is not None:
-                function.enter(self.motion.tree if tree is None else tree)
+                function.enter(self.motion.tree)
 
     def forces(self, times: Array, q: Array, qd: Array) -> Array:
         """All joint forces at some times, (k, nv), but those that hold freedoms; after :meth:`enter`."""
@@ -207,7 +208,7 @@ class Sensitivities:
         P = np.zeros((2 * n, len(self.parameters)))
         P[:, : 2 * n] = np.eye(2 * n)
         if first.tree.loops:
-            P = self._differences(first.tree, first.q[0], first.qd[0], P, {}, _as_it_is)[0]
+            P = self._differences(first.tree, first.q[0], first.qd[0], P, {}, lambda tree, state, d: state)[0]
         T, homes = np.zeros((n, len(self.parameters))), Homes()
         stretches[0].begin(None)
         for x, later, timed in zip(stretches, [*stretches[1:], None], times, strict=True):
@@ -261,7 +262,7 @@ class Sensitivities:
     def _through(self, x: Stretch, P: Array, T: Array) -> tuple[Array, Array]:
         """The columns of the state and of held torques at the end of a motion, from those at its beginning."""
         end, n = float(x.motion.t[-1]), x.n
-        calls = x.calls.tolist()
+        calls = {t: k for k, t in enumerate(x.calls.tolist())}
         if calls:
             K, L = self._response(x, "torque", x.calls, *x.path(x.calls))
         for k, phase in enumerate(x.phases):
@@ -269,11 +270,12 @@ class Sensitivities:
                 q, qd = (values[0] for values in x.path(np.array([phase.t])))
                 before, after = (x.flow(acting, phase.t, q, qd) for acting in (x.phases[k - 1], phase))
                 P = P + np.outer(before - after, _delayed(P[phase.row], float(before[phase.row]), phase.t))
-            P[n + phase.held] = 0.0
+            if phase.held.size:
+                P[n:] = _stopping(x.motion.tree, x.path(np.array([phase.t]))[0][0], phase.held) @ P[n:]
             until = x.phases[k + 1].t if k + 1 < len(x.phases) else end
             for start, Phi, beta in self._intervals(x, phase, until):
                 if start in calls:
-                    T = K[calls.index(start)] @ P + L[calls.index(start)]
+                    T = K[calls[start]] @ P + L[calls[start]]
                 x.starts.append(start)
                 x.columns.append((P, T))
                 x.of_phase.append(phase)
@@ -289,8 +291,7 @@ class Sensitivities:
     def _intervals(self, x: Stretch, phase: Phase, until: float) -> list[tuple[float, Array, Array]]:
         """Beginnings, Φ and β of intervals of a phase; each between two calls, and with slopes that are smooth."""
         pieces = np.array([piece.t_old for piece in x.motion.pieces])
-        inner = np.concatenate([x.calls, pieces[:: 1 + len(pieces) // _FEW], x.kinks(phase, until)])
-        inner = np.unique(inner)
+        inner = np.unique(np.concatenate([x.calls, pieces[:: 1 + len(pieces) // _FEW], x.kinks(phase, until)]))
         bounds = np.concatenate([[phase.t], inner[(inner > phase.t) & (inner < until)], [until]])
         todo, found = np.column_stack([bounds[:-1], bounds[1:]])[bounds[1:] > bounds[:-1]], []
         while len(todo):
@@ -326,12 +327,11 @@ class Sensitivities:
         force, project = x.forces(times, q, qd), np.eye(n)
         by = model.derived(Derivatives).forward_dynamics(q, qd, force)
         if held.size:  # with the forces that hold freedoms, so that their accelerations are zero
-            among, rows = np.ix_(np.arange(len(times)), held, held), np.eye(n)[held]
+            columns = by[2][..., held]
             at_rest = tree.forward_dynamics(q, qd, force)[:, held, None]
-            force[:, held] -= np.linalg.solve(by[2][among], at_rest)[..., 0]
+            force[:, held] -= (np.linalg.pinv(columns[:, held], _DEPENDENT) @ at_rest)[..., 0]
             by = model.derived(Derivatives).forward_dynamics(q, qd, force)
-            reactions = np.linalg.solve(by[2][among], np.broadcast_to(rows, (len(times), *rows.shape)))
-            project = project - by[2][:, :, held] @ reactions
+            project = _without(columns, held)
         by_tau = project @ by[2]
         K, L = self._feedback(x, phase, times, q, qd)
         A = np.zeros((len(times), 2 * n, 2 * n))
@@ -443,7 +443,7 @@ class Sensitivities:
             for happened in x.changes:
                 event: Any = happened.event
                 if happened.what is None:
-                    rates = state.qd + law.stopped(other, state.q, state.qd, np.flatnonzero(event.impulse).tolist())
+                    rates = _stopping(other, state.q, np.flatnonzero(event.impulse)) @ state.qd
                     state = State.of(other, state.q, rates)
                 else:
                     what = _brings(happened, d.link, d.more) if happened.subject == d.link else happened.what
@@ -528,12 +528,6 @@ def derivatives_of(
         raise ScrewdynError(f"sensitivities must be True or a list of names of links; got {wanted!r}")
     for motion in motions:
         check_untouched(motion.tree.topology, "sensitivities")
-    for acting in equations:
-        if acting.holding is not None and acting.closure is not None:
-            raise LoopError(
-                f"sensitivities are not available with dry friction or inelastic stops beside closed loops: "
-                f"{', '.join(map(repr, acting.tree.loops))}; use tree.without_friction() and stops=SpringStop(…)"
-            )
     known = tuple(dict.fromkeys(x for motion in motions for x in motion.tree.links))
     names = () if isinstance(wanted, bool) else tuple(dict.fromkeys(wanted))
     for name in names:
@@ -554,10 +548,6 @@ def derivatives_of(
     return Sensitivities(stretches, names)
 
 
-def _as_it_is(tree: Robot, state: State, direction: Direction) -> State:
-    return state
-
-
 def _time_of(group: Sequence[Happened]) -> str | None:
     """The name of the time of changes that happen together, as a parameter; None if it follows from a condition."""
     what = group[0].what if group else None
@@ -569,6 +559,23 @@ def _delayed(column: Array, rate: float, t: float) -> Array:
     if not abs(rate) > 1e-9:
         raise ScrewdynError(f"a joint stops or reaches a stop at t = {t:g} s at no finite rate: no derivatives there")
     return -column / rate
+
+
+def _without(columns: Array, rows: npt.NDArray[np.intp]) -> Array:
+    """Rates or accelerations, of those without, if impulses or forces make some zero, (…, nv, nv).
+
+    ``columns``, (…, nv, k), are what unit impulses on these rows cause.
+    """
+    one = np.eye(columns.shape[-2])
+    return np.asarray(one - columns @ np.linalg.pinv(columns[..., rows, :], _DEPENDENT) @ one[rows])
+
+
+def _stopping(tree: Robot, q: Array, rows: npt.NDArray[np.intp]) -> Array:
+    """The rates after an impact that stops some freedoms, of the rates before, (nv, nv)."""
+    found = np.array([tree.impulse_response(q, one) for one in np.eye(tree.nv)[rows]])
+    if tree.loops:
+        found -= tree._closing(np.tile(q, (len(rows), 1)), found @ tree.constraint_jacobian(q).T)[0]
+    return _without(found.T, rows)
 
 
 def _numbers(value: object) -> Array | None:

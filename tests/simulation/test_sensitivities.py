@@ -310,6 +310,18 @@ def test_a_mass_that_bounces_in_closed_form(damping):
     np.testing.assert_allclose(run.sensitivity(1.5), expected, atol=1e-8)
 
 
+def test_a_joint_that_sticks_at_the_start():
+    """A rate at the start is lost at once, in an impact of friction alone: M δν = e_a λ with δν_a = −1."""
+    tree = GraspOnCondition().tree
+    tree.replace_joint("a", sd.revolute("z", friction=50.0))
+    start = sd.State(tree, [0.4, -0.3], [0.0, 0.8])
+    run = sd.simulate(tree, start, 0.1, sensitivities=True)
+    M = tree.mass_matrix(start.q)
+    expected = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, M[0, 1] / M[1, 1], 1]]
+    np.testing.assert_allclose(run.sensitivity(0.0), expected, atol=1e-12)
+    np.testing.assert_allclose(run.sensitivity(0.1)[2], 0.0, atol=1e-12)
+
+
 def test_what_has_no_derivatives():
     tree = sd.robots.two_link()
     state = sd.State(tree, [0.1, 0.2])

@@ -31,7 +31,8 @@ from screwdyn.forms.closed_loops import accelerations_by, deviations
 from screwdyn.forms.numbers import Numbers, require_resisted, too_large
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.topology import check_open, check_untouched
-from screwdyn.physics import SHARES, Closure, Model, share_of
+from screwdyn.physics import SHARES, Model, share_of
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.quantities import CATALOGUE, LARGEST, WITH_LOOPS, Method, Quantity
 from screwdyn.physics.recursions.links import FRAMES, frame_code
 from screwdyn.physics.table import MASS, PARENT

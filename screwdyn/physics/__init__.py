@@ -5,7 +5,6 @@
 ``forms`` checks it.
 """
 
-from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, Contribution, Padded, padded_sum, share_of
 from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces, subtree_wrench
 from screwdyn.physics.model import Model, Robot

@@ -263,8 +263,9 @@ class Lanes:
             self._present[name][lanes] = 1.0
         self._held[self.union.holds[e][:, None], lanes] = True
         self._held[self.union.frees[e][:, None], lanes] = False
-        starts = np.isin(self.union.limits.where, self.union.starts[e][0][0])
-        self._stopped[np.ix_(starts, lanes)] = False
+        if len(self._stopped):
+            starts = np.isin(self.union.limits.where, self.union.starts[e][0][0])
+            self._stopped[np.ix_(starts, lanes)] = False
 
     def _write(self, lanes: Integers) -> None:
         """Write the inputs of the code for some runs."""

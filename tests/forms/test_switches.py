@@ -256,7 +256,7 @@ def test_a_time_within_a_step_is_the_start_of_the_next(fast):
 def test_changes_that_never_happen(fast):
     q, qd = starts()
     never = np.array([-1, 9, 30, -5, 9])
-    run = fast.rollout(q, qd, 9, DT, events=[(GRASP, never), (Release("crate"), never)])
+    run = fast.rollout(q, qd, 9, DT, events=[(GRASP, never), (Release("crate"), 9)])
     plain = fast.rollout(q, qd, 9, DT)
     assert_allclose(run.q[:, :6], plain.q, rtol=0, atol=1e-13)
     assert not run.q[:, 6].any()
@@ -297,7 +297,37 @@ def test_a_payload_that_is_changed_between_calls(fast):
     first = fast.rollout(q, qd, 3, DT, events=events)
     assert fast.rollout(q, qd, 3, DT, events=events).compiled is first.compiled
     box.set_inertia("box", Inertia.point(1.0))
-    assert abs(fast.rollout(q, qd, 3, DT, events=events).qd - first.qd).max() > 1e-3
+    second = fast.rollout(q, qd, 3, DT, events=events)
+    assert abs(second.qd - first.qd).max() > 1e-3
+    place = np.zeros(3)
+    events = [(Grasp(box, to="tool0", twist="at_rest", at=place), 0)]
+    assert_array_equal(fast.rollout(q, qd, 3, DT, events=events).qd, second.qd)
+    place[0] = 1.0
+    assert abs(fast.rollout(q, qd, 3, DT, events=events).qd - second.qd).max() > 1e-3
+
+
+def test_positions_of_what_comes_later_and_has_gone(fast):
+    q, qd = starts(2)
+    grasp = Grasp(CRATE, to="tool0", joint=HOOK, name="crate", twist="at_rest", start=0.3)
+    hook = fast.rollout(q, qd, 9, DT, events=[(grasp, 3), (Release("crate"), [6, -1])], every=1).q[..., 6]
+    assert (hook[:4] == 0.3).all() and (hook[7:, 0] == hook[6, 0]).all()
+    assert np.unique(hook[3:7]).size == 7 and np.unique(hook[7:, 1]).size == 3
+
+
+@pytest.mark.parametrize("ratio", [1e-8, 1e8])
+def test_light_and_heavy_payloads(ratio):
+    """Impacts are refined until their steps are rounding."""
+    arm, (q, qd) = robots.two_link(), np.random.default_rng(6).normal(size=(2, 3, 2))
+    arm.gravity, pin = (0, 0, 0), sd.revolute("x", passive=True)
+    crate = Inertia.box(ratio, (0.2, 0.3, 0.2), com=(0, -0.3, 0.1))
+    events = [(Grasp(crate, to="link2", joint=pin, name="crate", twist="at_rest"), 1), (Lock("theta1"), 2)]
+    run = arm.compile().rollout(q, qd, 3, 1e-14, events=events, every=1)
+    for b in range(3):
+        tree = arm.copy()
+        grasped = events[0][0].happen(tree, State(tree, run.q[1, b, :2], run.qd[1, b, :2])).state
+        assert_allclose(run.qd[2, b], grasped.qd, rtol=1e-10, atol=1e-14)
+        locked = events[1][0].happen(tree, State(tree, run.q[2, b], run.qd[2, b])).state
+        assert_allclose(run.qd[3, b, 1:], locked.qd, rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ class _Law:
         self.low[self.T], self.high[self.T] = -np.inf, np.inf
         self.friction = np.array([cone.friction for cone in cones]) * self.scale[self.N] / self.scale[self.T[:, 0]]
         self.free = self.low[self.N] < self.high[self.N]
-        self.alone = np.setdiff1d(np.arange(len(b)), self.T)
+        self.alone = np.delete(np.arange(len(b)), self.T.ravel())
         self.symmetric = bool(np.abs(self.G - self.G.T).max(initial=0.0) <= SYMMETRIC)
 
     def newton(self, x: Array) -> tuple[Array, float]:

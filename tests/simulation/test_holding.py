@@ -1,5 +1,7 @@
 """Dry friction and inelastic stops beside closed loops, against reductions to one freedom and trees without loops."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -194,6 +196,14 @@ def test_stick_and_slip_of_a_five_bar(seed):
             lsq_linear(Z[still].T, missing, (-bound, bound), "bvls", 1e-15).cost if still.any() else missing @ missing
         )
         assert left < 1e-10
+
+
+def test_what_is_held_is_held_in_another_process():
+    tree, q = five_bar([0, 50.0, 0, 0])
+    held = pickle.loads(pickle.dumps(tree._holding((1,))))
+    here = tree._holding((1,)).forward_dynamics(q, np.zeros(4), np.ones(4))
+    assert_array_equal(held.forward_dynamics(q, np.zeros(4), np.ones(4)), here)
+    assert abs(here[1]) < 1e-99 < abs(here[0])
 
 
 def test_a_biped_stands_by_the_friction_of_its_joints():

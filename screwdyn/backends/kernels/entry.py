@@ -95,7 +95,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
     """
 
     def __init__(self, model: Model, held: Sequence[int] = ()) -> None:
-        self.model = model
+        self.model, self.held = model, held
         # Begins the names of the kernels.
         self._kind = COUPLED if model.coupled else ""
         self._loops = bool(model.topology.loops)
@@ -148,7 +148,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Addresses are not valid in another process."""
-        return type(self), (self.model,)
+        return type(self), (self.model, self.held)
 
     def found(self, entry: Quantity, link: Any = None, frame: Any = "body") -> Array:
         """The context of a quantity, which methods find at once from then on; KeyError for an unknown link."""

@@ -45,7 +45,7 @@ class Kernels(kernels.Kernels):
 
     def _bind(self, solving):
         """Leave every call of a method to Python."""
-        functions = kernels._functions(self._kind, bool(self._instead))
+        functions = kernels._functions(self._kind, self._loops)
         self.__dict__.update({name: f for name, f in functions.items() if name not in CATALOGUE})
 
     def places_in(self, context):
@@ -56,7 +56,7 @@ class Kernels(kernels.Kernels):
         given = entry, context, states, arguments, results
         if (
             self._kind
-            or self._instead
+            or self._loops
             or entry.name not in CATALOGUE
             or entry.name in ("contribution", "subtree_contribution")
         ):

@@ -209,7 +209,7 @@ def check_bits(seed):
     for entry in (*CATALOGUE.values(), *INTERNAL.values()):
         if not {*entry.arguments} <= {*state}:  # the step of one link: see test_recursions
             continue
-        name = of_model._kind + (of_model._instead.get(entry.name) or entry.name)
+        name = of_model.kernel_of(entry)
         context = of_model.found(entry, *((tree.links[-1], "body") if entry.places in ("one", "subtree") else ()))
         if "slip" in entry.arguments:
             context = of_model.with_places(parts)

@@ -275,7 +275,7 @@ class Mechanism:
     def without_friction(self) -> Self:
         """A copy of the tree whose joints have no dry friction, which states and handles of this tree fit.
 
-        Such as for derivatives of a run with closed loops. Damping stays.
+        Such as to see what friction does, or for a run with contacts. Damping stays.
 
         Examples
         --------

@@ -232,13 +232,3 @@ def test_a_biped_stands_by_the_friction_of_its_joints():
         if stands:
             push = sum(run.wrench(foot, by="base") for foot in ("left/foot", "right/foot"))
             assert_allclose(push[-1, 3:], [0, 0, 50 * G], atol=1e-9)
-
-
-def test_no_derivatives_of_friction_beside_a_loop():
-    tree = parallelogram([0.1, 0, 0])
-    with pytest.raises(
-        sd.LoopError, match=r"friction or inelastic stops beside closed loops: 'pin'; use tree\.without"
-    ):
-        sd.simulate(tree, sd.State(tree, level(0.7)[0]), 0.1, sensitivities=True)
-    smooth = tree.without_friction()
-    sd.simulate(smooth, sd.State(smooth, level(0.7)[0]), 0.1, sensitivities=True).sensitivity(0.1)

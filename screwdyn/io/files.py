@@ -350,7 +350,7 @@ class Files(Mechanism):
         Warns
         -----
         ScrewdynWarning
-            Once, with everything that MJCF has no place for: limits on one side, limits of effort and velocity, passive
+            Once, with everything that MJCF has no place for: limits on one side and of velocity, passive
             joints other than free ones, free joints that are not passive, locks, meshes, names and frames of massless
             links between the joints of a body. :meth:`to_json` keeps it.
         """

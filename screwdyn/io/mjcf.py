@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -195,6 +195,10 @@ class _Reader:
         q = m.jnt_qposadr[k]
         options |= {"limits": tuple(m.jnt_range[k].tolist()) if self.limited[k] else None}
         options["armature"] = float(m.dof_armature[at])
+        if m.jnt_actfrclimited[k]:
+            low, high = m.jnt_actfrcrange[k].tolist()
+            options["effort"] = high if low == -high else None
+            self.findings.warnings += [f"the limits of force of joint {name!r}"] if low != -high else []
         if k in self.followers:
             _, leader, ratio, constant = self.followers[k]
             options["mimic"] = Mimic(self.joints[leader], ratio, constant)
@@ -424,8 +428,10 @@ class _Writer(Writer):
         if joint.mimic is not None:
             polynomial = [joint.mimic.offset, joint.mimic.ratio, 0, 0, 0]
             self.couplings.append(f"    {tag('joint', joint1=name, joint2=joint.mimic.joint, polycoef=polynomial)}")
-        if joint.effort is not None or joint.velocity is not None:
-            self.warnings.append(f"the limits of effort and velocity of joint {name!r}")
+        effort = (joint.effort or 0.0) if joint.kind in ("revolute", "prismatic") else 0.0
+        bounded = 0 < effort < inf
+        lost = {"effort": joint.effort is not None and not bounded, "velocity": joint.velocity is not None}
+        self.warnings += [f"the limit of {what} of joint {name!r}" for what, value in lost.items() if value]
         friction = {"damping": joint.damping, "frictionloss": joint.friction, "armature": joint.armature}
         options: dict[str, object] = {what: x for what, x in friction.items() if x != 0}
         found: list[dict[str, object]] = []
@@ -442,6 +448,8 @@ class _Writer(Writer):
         else:
             if joint.stiffness != 0:
                 options |= {"stiffness": joint.stiffness, "springref": joint.rest}
+            if bounded:
+                options["actuatorfrcrange"] = -effort, effort
             if joint.limits is not None and all(map(isfinite, joint.limits)):
                 options["range"] = joint.limits
             elif joint.limits is not None:

@@ -13,7 +13,7 @@ from screwdyn.testing import random_inertia, random_pose
 pytestmark = pytest.mark.oracle
 
 JOINTS = (
-    *(sd.free(passive=True, name="fly"), sd.revolute((1, 2, 2), (0.1, 0.2, 0), limits=(-1, 2), damping=0.3)),
+    *(sd.free(passive=True, name="fly"), sd.revolute((1, 2, 2), (0.1, 0.2, 0), limits=(-1, 2), damping=0.3, effort=7)),
     *(sd.prismatic("x", stiffness=3, rest=0.2, armature=0.1), sd.cylindrical((0, 1, 1), (0.1, 0, 0))),
     *(sd.spherical((0.1, 0, 0.2), friction=0.1), sd.universal("x", "y", (0, 0.1, 0)), sd.fixed()),
 )
@@ -45,7 +45,7 @@ def test_what_is_written_is_read_again() -> None:
     for one, other in zip(tree.shapes("link 1"), twin.shapes("link 1"), strict=True):
         assert (one.kind, one.use, one.color) == (other.kind, other.use, other.color)
         assert_allclose([*one.size, *one.pose.ravel()], [*other.size, *other.pose.ravel()], rtol=0, atol=1e-14)
-    assert twin.joint("link 1").limits == (-1, 2)
+    assert (twin.joint("link 1").limits, twin.joint("link 1").effort) == ((-1, 2), 7)
     q, qd = tree.random_configuration(rng), rng.uniform(-1, 1, tree.nv)
     for what in ("mass_matrix", "gravity_vector", "constraint_jacobian", "gap"):
         assert_allclose(getattr(twin, what)(q), getattr(tree, what)(q), rtol=0, atol=1e-11, err_msg=what)
@@ -59,6 +59,15 @@ def test_the_written_constraints_are_those_of_mujoco() -> None:
     model = mujoco.MjModel.from_xml_string(tree.to_mjcf())
     assert [model.eq_type[0], model.neq, model.nu] == [mujoco.mjtEq.mjEQ_WELD, 1, 0]
     assert model.opt.gravity.tolist() == [0.3, 0.2, -9]
+    assert model.jnt_actfrcrange[model.jnt_actfrclimited].tolist() == [[-7, 7]]
+
+
+def test_limits_of_force_that_differ_by_side_are_named() -> None:
+    tree = KinematicTree()
+    tree.attach(sd.Inertia.box(1.0, (0.1, 0.1, 0.1)), to="base", joint=sd.prismatic("z", effort=9.5), name="lift")
+    text = tree.to_mjcf().replace("-9.5", "-1")
+    with pytest.warns(ScrewdynWarning, match="the limits of force of joint 'lift'"):
+        assert KinematicTree.from_mjcf(text).joint("lift").effort is None
 
 
 def test_everything_that_mjcf_cannot_express_is_listed() -> None:
@@ -82,13 +91,21 @@ def test_everything_that_mjcf_cannot_express_is_listed() -> None:
 
 def test_what_is_lost_is_warned_about() -> None:
     tree, body = KinematicTree(), sd.Inertia.box(1.0, (0.1, 0.1, 0.1))
-    tree.attach(body, to="base", joint=sd.revolute(passive=True, limits=(-np.inf, 1), effort=3), name="flap")
+    tree.attach(body, to="base", joint=sd.revolute(passive=True, limits=(-np.inf, 1), velocity=3), name="flap")
+    tree.attach(body, to="base", joint=sd.cylindrical("z", effort=3), name="bolt")
     tree.attach(body, to="base", joint=sd.revolute(), name="latch", shape=sd.Shape.mesh("a.stl"))
     tree.lock("latch", at=0.3)
     with pytest.warns(ScrewdynWarning) as caught:
         tree.to_mjcf()
     assert [w.filename for w in caught] == [__file__]
-    for words in ("'flap' is passive", "limit on one side", "effort and velocity", "mesh of link 'latch'", "lock of"):
+    for words in (
+        "'flap' is passive",
+        "limit on one side",
+        "velocity of joint 'flap'",
+        "effort of joint 'bolt'",
+        "mesh of link 'latch'",
+        "lock of",
+    ):
         assert words in str(caught[0].message)
 
 

@@ -80,7 +80,8 @@ def read_urdf(
     """Read a URDF robot; parameters, errors and warnings are those of :meth:`KinematicTree.from_urdf`."""
     if not isinstance(floating_base, bool):
         raise ScrewdynError(f"floating_base must be True or False; got {floating_base!r}")
-    return accepted(*_read(path_or_text, package_dirs, xacro), strict=strict).topology(floating_base)
+    found = read_robot(path_or_text, package_dirs, xacro, _Reader, "URDF")
+    return accepted(*found, strict=strict).topology(floating_base)
 
 
 def accepted(title: str, problems: list[Problem], model: T | None, *, strict: bool) -> T:
@@ -107,14 +108,7 @@ def check_urdf(
     URDFError
         Only if the file cannot be opened.
     """
-    return _read(path_or_text, package_dirs, xacro)[1]
-
-
-def _read(
-    path_or_text: str | os.PathLike[str], package_dirs: Folders, xacro: Xacro
-) -> tuple[str, list[Problem], _Reader | None]:
-    """Title for messages, all problems, and what was read if there was no error."""
-    return read_robot(path_or_text, package_dirs, xacro, _Reader, "URDF")
+    return read_robot(path_or_text, package_dirs, xacro, _Reader, "URDF")[1]
 
 
 def read_robot(

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screwdyn.core.errors import ContactError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ContactError
 from screwdyn.mechanism.contact import Contact, Plane, core
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities

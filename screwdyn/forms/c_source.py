@@ -19,14 +19,11 @@ import numpy as np
 from screwdyn.backends.c import ascii_text, identifier, identifiers, number, statements
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, derivative, scalars
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, TopologyError, UnknownNameError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ScrewdynError, TopologyError, UnknownNameError, expressions
 from screwdyn.forms.requests import Request, requested, results
 from screwdyn.mechanism.topology import check_no_rotor, check_open
+from screwdyn.physics import STEPS, JointForces, Model, Robot
 from screwdyn.physics.charts import ORIENTATION, ROW, Charts
-from screwdyn.physics.joint_forces import STEPS, JointForces
-from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.quantities import CATALOGUE, Quantity, Result
 from screwdyn.physics.recursions.links import FRAMES
 from screwdyn.physics.table import ARMATURE, FIRST, MASS, OWN_MASS, OWN_ROWS, PARENT, TURN

@@ -15,12 +15,11 @@ import numpy.typing as npt
 
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.core import expressions
+from screwdyn.physics import Model, link_steps
 from screwdyn.physics import charts as charting
 from screwdyn.physics import couplings as coupling
-from screwdyn.physics import link_steps
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.couplings import COLUMN, OFFSET
-from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import ACCELERATIONS, CATALOGUE, INTERNAL, Dimension, Quantity, Result
 from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.reductions import base_parameters, moved_zeros

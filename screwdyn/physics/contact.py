@@ -13,7 +13,7 @@ from screwdyn.core import Array, ContactError
 from screwdyn.mechanism.contact import Contact, Plane, core
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
-from screwdyn.screws.screw import Ad, ad, inverse
+from screwdyn.screws.screw import Ad, ad, inverse, skew_of
 
 _ONE = np.eye(3)
 
@@ -128,17 +128,17 @@ class _Core:
     def rows(self, T: Array, J: Array, V: Array, bias: Array) -> tuple[Array, Array, Array, Array]:
         """Gaps, rows, their drift, and rates; from the relative Jacobian, twist and acceleration at q̈ = 0."""
         c, gaps, n, turn = self.placed(T)
-        w, v = V[..., None, :3], V[..., None, 3:]
-        centre = v + _cross(w, c)
+        v, across = V[..., None, 3:], -skew_of(V[..., :3])  # x @ across is ω × x
+        centre = v + c @ across
         n_dot = _times(turn, centre)
         r = self.contact.radii[:, None]
         x, x_dot = c - r * n, centre - r * n_dot
         e = frames(n)
-        W = np.concatenate([_cross(x[..., None, :], e), e], axis=-1)
+        W = np.concatenate([-e @ skew_of(x), e], axis=-1)
         # The tangents turn with the normal only: their own turn would multiply a slip, which is zero where it matters.
         e_dot = np.stack([n_dot, *(-(n_dot * e[..., k, :]).sum(axis=-1, keepdims=True) * n for k in (1, 2))], axis=-2)
-        slip = v + _cross(w, x)
-        drift = _times(W, bias[..., None, :]) + _times(e, _cross(w, x_dot)) + _times(e_dot, slip)
+        slip = v + x @ across
+        drift = _times(W, bias[..., None, :]) + _times(e, x_dot @ across) + _times(e_dot, slip)
         return gaps, W @ J[..., None, :, :], drift, _times(W, V[..., None, :])
 
     def _inside(self) -> ContactError:
@@ -154,12 +154,7 @@ def frames(n: Array) -> Array:
     t = _ONE[np.abs(n).argmin(axis=-1)]
     t = t - (t * n).sum(axis=-1, keepdims=True) * n
     t = t / np.linalg.norm(t, axis=-1, keepdims=True)
-    return np.stack([n, t, _cross(n, t)], axis=-2)
-
-
-def _cross(a: Array, b: Array) -> Array:
-    """a × b of vectors, (…, 3), in a fifth of the time of NumPy's."""
-    return a[..., [1, 2, 0]] * b[..., [2, 0, 1]] - a[..., [2, 0, 1]] * b[..., [1, 2, 0]]
+    return np.stack([n, t, _times(skew_of(n), t)], axis=-2)
 
 
 def _times(A: Array, x: Array) -> Array:

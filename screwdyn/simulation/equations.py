@@ -355,6 +355,11 @@ class EquationsOfMotion:
         energy = np.asarray(self.tree.potential_energy(q) + self.own.spring_energy(q))
         return energy if self.springs is None else energy + self.springs.energy(q)
 
+    def energy(self, y: Array) -> float:
+        """Kinetic energy, and that of gravity and of springs, J."""
+        q, qd = self.parts(y)
+        return float(self.tree.kinetic_energy(q, qd) + self.potential(q))
+
     def rate(self, t: float, y: Array, rate: Array | None = None) -> Array:
         """ẏ, (nq + nv + 3,), in a given array or a new one: NaN out of range, so that a shorter step is tried."""
         rate = np.zeros(len(y)) if rate is None else rate
@@ -456,11 +461,9 @@ class EquationsOfMotion:
         if self.touching is not None:
             q, qd = self.parts(y)
             self.touching.settle(q, qd, self.forces(t, q, qd)[1])
-            before = float(self.tree.kinetic_energy(q, qd) + self.potential(q))
+            before = self.energy(y)
             y[: self.n] = self.closed(y)[: self.n]
-            q, qd = self.parts(y)
-            # What an end of slips takes away, which counts as rounding.
-            y[self.n + 1] += before - float(self.tree.kinetic_energy(q, qd) + self.potential(q))
+            y[self.n + 1] += before - self.energy(y)  # what an end of slips takes away, which counts as rounding
             self.settled = t
 
     def resume(self, phase: Phase) -> None:

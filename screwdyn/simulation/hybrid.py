@@ -390,10 +390,11 @@ class HybridSimulation:
         if touching is not None:
             self._count(t, touching)
             struck = touching.strike(q, qd, equations.tree.forward_dynamics(q, qd, equations.forces(t, q, qd)[1]))
-            y = np.concatenate([y[: equations.nq], struck.rates, y[-ENERGIES:]])
+            lost, y = equations.energy(y), np.concatenate([struck.q, struck.qd, y[-ENERGIES:]])
+            lost -= equations.energy(y)
             self._enter(t, y)
-            self.booked = self.booked + np.array([struck.lost, 0.0])
-            self._report_contact(t, y, "touch", struck.hits.tolist(), struck.impulses, struck.lost)
+            self.booked = self.booked + np.array([lost, 0.0])
+            self._report_contact(t, y, "touch", struck.hits.tolist(), struck.impulses, lost)
             if struck.ends:
                 self._report_contact(t + max(struck.ends.values()), y, "rest", [*struck.ends])
             for key in touching.keys(struck.hits.tolist()):

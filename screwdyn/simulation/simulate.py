@@ -215,8 +215,9 @@ class Run(Recording):
     def wrench(self, link: str, t: ArrayLike | None = None, side: Side = "after", by: str | None = None) -> Array:
         """Wrenches [n; f] on a link and all links beyond it but their weight, (…, 6), in its frame; N m and N.
 
-        The sum of the wrench that its joint exerts on it, of external wrenches on these links, and of those of closed
-        loops that connect them with others, which :meth:`KinematicTree.constraint_wrenches` returns
+        The sum of the wrench that its joint exerts on it, of external wrenches on these links, of the forces of their
+        contacts, and of the wrenches of closed loops that connect them with others, see :meth:`contact` and
+        :meth:`KinematicTree.constraint_wrenches`
         (docs/mathematics.md §11); of the base, the reaction of the ground. It follows from the motion, with
         accelerations as for :meth:`acceleration`, and does not include the inertia of armatures.
         Everything else as for :meth:`pose`.

@@ -254,6 +254,33 @@ def test_a_crate_is_picked_up_from_the_floor_and_set_down():
     assert_array_equal(again.contact("floor", 2.0).forces, run.contact("floor", 2.0).forces)
 
 
+@pytest.mark.parametrize(("mass", "held"), [(1.5, True), (2.5, False)])
+def test_two_fingers_hold_by_friction_what_is_not_too_heavy(mass, held):
+    """2 μ F = 20 N."""
+    tree = sd.KinematicTree()
+    palm, finger = sd.Inertia.box(0.8, (0.2, 0.06, 0.04)), sd.Inertia.box(0.1, (0.02, 0.04, 0.1))
+    tree.attach(palm, to="base", joint=sd.prismatic("z", name="lift"), at=(0, 0, 0.1), name="palm")
+    tree.attach(sd.Inertia.sphere(mass, 0.03), to="base", joint=sd.free(), name="ball")
+    ball = {"points": (0, 0, 0), "radius": 0.03, "friction": 0.5}
+    for name, side in (("left", 1), ("right", -1)):
+        tree.attach(finger, to="palm", joint=sd.prismatic((side, 0, 0)), at=(-0.04 * side, 0, -0.07), name=name)
+        tree.touch("ball", name, on=sd.Plane((side, 0, 0), 0.01), **ball, name=f"{name} tip")
+    tree.touch("ball", "base", on=sd.Plane(), **ball, name="floor")
+    q = tree.neutral()
+    q[tree.positions.index("ball[pz]")] = 0.03
+
+    def torque(t, state):
+        goal = 0.5 * max(0.0, t - 0.1) ** 2
+        lift = (1.0 + mass * (t > 0.1)) * g + 300 * (goal - state["lift"]) + 40 * (max(0.0, t - 0.1) - state.qd[0])
+        return {"lift": lift, "left": 20.0, "right": 20.0}
+
+    run = sd.simulate(tree, sd.State(tree, q), 0.5, torque, control_period=0.02, step=0.02)
+    assert (run.pose("ball", 0.5)[2, 3] > 0.1) == held
+    assert run.contact("left tip", 0.5).states == (("sticks" if held else "slides"),)
+    assert_allclose(run.contact("left tip", 0.5).forces[0, 0], 20, atol=1e-9)
+    assert residual(run) < 1e-9
+
+
 def test_a_ball_bounces_off_a_crate_that_rests():
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.box(30.0, SIZE), to="base", joint=sd.free(), name="crate")

@@ -534,8 +534,10 @@ def derivatives_of(
         owner, _, attribute = name.partition(".") if isinstance(name, str) else ("", "", "")
         if name in known or not attribute or owner not in sources:
             UnknownNameError.check(name, known)
-        elif _numbers(getattr(sources[owner], attribute, None)) is None:
-            raise ScrewdynError(f"{owner}= has no attribute {attribute!r} that is a number or an array of numbers")
+        elif _numbers(sources[owner], attribute) is None:
+            raise ScrewdynError(
+                f"{owner}= has no attribute {attribute!r} that is a number or an array of numbers, and can be set"
+            )
     # Of motions without duration only the first and the last are parts of the derivatives.
     lasting = [k for k, x in enumerate(motions) if k in (0, len(motions) - 1) or x.t[-1] > x.t[0]]
     changed = [x for x in events if x.what is not None or x.event.impulse.any()]  # type: ignore[attr-defined]
@@ -578,18 +580,22 @@ def _stopping(tree: Robot, q: Array, rows: npt.NDArray[np.intp]) -> Array:
     return _without(found.T, rows)
 
 
-def _numbers(value: object) -> Array | None:
-    """An attribute as numbers; None if it is none."""
+def _numbers(source: object, attribute: str) -> Array | None:
+    """An attribute that can be set as numbers; None if it is none."""
+    value = getattr(source, attribute, None)
+    if value is None:
+        return None
     try:
-        return np.array(value, dtype=float) if value is not None and not callable(value) else None
-    except (TypeError, ValueError):
+        setattr(source, attribute, value)
+        return np.array(value, dtype=float)
+    except (AttributeError, TypeError, ValueError):
         return None
 
 
 def _entries(stretches: Sequence[Stretch], gain: str) -> dict[str, tuple[int, ...]]:
     """The entries of an attribute of a function of the user, ``""`` or ``"[0]"``, ``"[1]"``, …, with their indices."""
     owner, _, attribute = gain.partition(".")
-    found = (_numbers(getattr(x.sources.get(owner), attribute, None)) for x in stretches)
+    found = (_numbers(x.sources[owner], attribute) for x in stretches if owner in x.sources)
     shape = next(x.shape for x in found if x is not None)
     return {f"[{','.join(map(str, at))}]" if at else "": at for at in np.ndindex(shape)}
 

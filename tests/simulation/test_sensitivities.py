@@ -1,5 +1,7 @@
 """Derivatives of runs through changes, against differences of whole runs."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -332,6 +334,11 @@ def test_what_has_no_derivatives():
         sd.simulate(tree, state, 0.1, lambda t, s: [0, next(calls)], control_period=0.01, sensitivities=True)
     with pytest.raises(sd.ScrewdynError, match="torque= has no attribute 'kp' that is a number"):
         sd.simulate(tree, state, 0.1, lambda t, s: [0, 0], sensitivities=["torque.kp"])
+    frozen = dataclasses.make_dataclass(
+        "Frozen", [("kp", float)], frozen=True, namespace={"__call__": lambda *_: [0, 0]}
+    )
+    with pytest.raises(sd.ScrewdynError, match=r"torque= has no attribute 'kp' that .* can be set"):
+        sd.simulate(tree, state, 0.1, frozen(1.0), sensitivities=["torque.kp"])
     with pytest.raises(sd.UnknownNameError, match=r"torque\.kp"):
         sd.simulate(tree, state, 0.1, sensitivities=["torque.kp"])
     with pytest.raises(sd.UnknownNameError, match="crate"):

@@ -51,6 +51,16 @@ def test_closed_form(found):
     assert sp.simplify(found.gravity - sp.Matrix([(m1 * l1 + m2 * a1) * g * sp.cos(t1) + far, far])).is_zero_matrix
 
 
+def test_collision_in_c(found):
+    """At the end of the strike the observer has its torques but for exp(−60 · 0.1); then the weight of the crate."""
+    assert np.abs(found.in_single - found.in_double).max() < 1e-4
+    state = found.run.at(0.6 - 1e-6)
+    expected = found.arm.wrench_torque(state.q, found.push)
+    at = np.searchsorted(found.t, 0.6 - 1e-9) - 1
+    assert_allclose(found.in_double[at], expected, atol=0.02 * np.abs(expected).max())
+    assert found.alarm[found.t > 1.22].all() and not found.alarm[found.t < 0.5].any()
+
+
 def test_computed_torque(found):
     """At rest, M K_p (q_path − q) is the torque of the weight: the potential energy of the crate, differentiated."""
     rest, loaded = found.runs["without"].states[-1].q, found.runs["without"].tree

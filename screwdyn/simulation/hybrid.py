@@ -275,6 +275,8 @@ class HybridSimulation:
     disturbance: Disturbance | None = None
     stops: Stops | None = None
     events: Sequence[Scheduled[Any]] = ()
+    # Whether pairs of bodies that touch act one after another in an impact.
+    pairs: bool = False
 
     def __post_init__(self) -> None:
         self.pending = list(self.events)
@@ -389,7 +391,8 @@ class HybridSimulation:
         q, qd = equations.parts(y)
         if touching is not None:
             self._count(t, touching)
-            struck = touching.strike(q, qd, equations.tree.forward_dynamics(q, qd, equations.forces(t, q, qd)[1]))
+            free = equations.tree.forward_dynamics(q, qd, equations.forces(t, q, qd)[1])
+            struck = touching.strike(q, qd, free, self.pairs)
             lost, y = equations.energy(y), np.concatenate([struck.q, struck.qd, y[-ENERGIES:]])
             lost -= equations.energy(y)
             self._enter(t, y)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -466,6 +466,7 @@ def simulate(
     wrenches: Wrenches | None = None,
     stops: Stops | None = None,
     saturate: bool = False,
+    impacts: Literal["at once", "by pairs"] = "at once",
     sensitivities: bool | Sequence[str] = False,
     step: float | None = None,
     rtol: float = 1e-9,
@@ -515,6 +516,9 @@ def simulate(
         Clip each torque at the ``effort`` of its joint, as a motor that cannot give more does. The clipped torques act,
         do work, and are those of the run. Joints without an effort are not limited. The effort of a joint that follows
         another one has no influence: the torque is that of the joint that it follows.
+    impacts : "at once" or "by pairs"
+        Whether all contacts in an impact act at once, or those of one pair of links after another, the fastest first,
+        as in Newton's cradle (docs/mathematics.md §13).
     sensitivities : bool or sequence of str
         Whether ``run.sensitivity(t)`` has the derivatives of the states by the start and by the times of events; names
         of links ask for those by their inertias too, and ``"torque.kp"`` for those by an attribute ``kp`` of the
@@ -603,6 +607,8 @@ def simulate(
     for what, flag in (("saturate", saturate), ("progress", progress)):
         if not isinstance(flag, bool | np.bool_):
             raise ScrewdynError(f"{what} must be True or False; got {flag!r}")
+    if impacts not in ("at once", "by pairs"):
+        raise ScrewdynError(f"impacts must be 'at once' or 'by pairs'; got {impacts!r}")
     for what, given, use in (("saturate", saturate, "clip"), ("control_period", period is not None, "call")):
         if given and torque is None:
             raise ScrewdynError(f"{what} needs a torque to {use}; give torque= or omit it")
@@ -624,7 +630,9 @@ def simulate(
         controller = None if torque is None else equations.Controller(guarded(torque, tree), saturate, period, start)
         disturbance = None if wrenches is None else equations.Disturbance(guarded(wrenches, tree))
         integrator = Integrator(method, rtol, atol)
-        simulation = HybridSimulation(tree, start, end, step, integrator, controller, disturbance, stops, events)
+        simulation = HybridSimulation(
+            tree, start, end, step, integrator, controller, disturbance, stops, events, impacts == "by pairs"
+        )
         ended = simulation.run(state, progress)
         count, made = controller.calls if controller else 0, None
         if sensitivities is not False:

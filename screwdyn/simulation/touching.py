@@ -79,7 +79,7 @@ class Touching:
         contacts, owner = self.contacts.contacts, self.contacts.owner
         self.friction = np.array([contact.friction for contact in contacts])[owner]
         self.restitution = np.array([contact.restitution for contact in contacts])[owner]
-        bodies = [(contact.link, contact.to) for contact in contacts]
+        bodies = [{contact.link, contact.to} for contact in contacts]
         self.bodies = np.array([bodies.index(pair) for pair in bodies])[owner]
         for contact in contacts:
             if isinstance(contact.on, Shape) and contact.on.kind == "box" and contact.radii.min() == 0:
@@ -133,8 +133,11 @@ class Touching:
         rows = self.contacts.rows(q, qd)
         return np.flatnonzero((rows.gaps < TOUCH) & (rows.rates[:, 0] <= -SLIGHT))
 
-    def strike(self, q: Array, qd: Array, free: Array) -> Struck:
-        """The impact of all points that touch; ``free`` are the accelerations without contacts."""
+    def strike(self, q: Array, qd: Array, free: Array, pairs: bool) -> Struck:
+        """The impact of all points that touch, one pair of bodies after another if ``pairs``.
+
+        ``free`` are the accelerations without contacts.
+        """
         hits = self.strikes(q, qd)
         at = np.flatnonzero(self.contacts.gaps(q) < TOUCH)
         # With gaps that are not quite zero, the slips of a face that turns would not be quite those of a plane motion.
@@ -145,8 +148,10 @@ class Touching:
         ends = [i for i in hits.tolist() if rebound[i] < REBOUND]
         e[ends] = 0.0
         found = np.zeros((len(e), 3))
-        found[at] = impulses(J @ P @ J.T, rows.rates[at].ravel(), self.friction[at], e[at]).reshape(-1, 3)
-        rates = qd + P @ (J.T @ found[at].ravel())
+        one_by_one = self.bodies[at].tolist() if pairs else None
+        impulse = impulses(J @ P @ J.T, rows.rates[at].ravel(), self.friction[at], e[at], one_by_one)
+        found[at] = impulse.reshape(-1, 3)
+        rates = qd + P @ (J.T @ impulse)
         falls = -(rows.jacobian[:, 0] @ free + rows.drift[:, 0])
         e = self.restitution
         waits = {i: float(2 * rebound[i] / ((1 - e[i]) * falls[i])) for i in ends if rebound[i] > 0 < falls[i]}

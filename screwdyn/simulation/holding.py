@@ -84,9 +84,9 @@ class Holding:
             self._note(direction, at_rest, touching)
 
     def _pushed(self, q: Array, qd: Array, force: Array, share: float) -> tuple[Array, Array, Array]:
-        """Of what is held, with bounds that are wider by a share of the edge: forces, :func:`_sides`, and a level.
+        """Of what is held, with bounds wider by a share of the edge: forces, :func:`_sides`, and levels beside loops.
 
-        It is positive where the freedom moves. Of several freedoms that share a load, one may be at its bound at rest.
+        These are positive where a freedom moves: of several that share a load, one may be at its bound at rest.
         """
         at = self.held
         P, terms = self._mobility(q, at, force - self.tree.bias_force(q, qd))

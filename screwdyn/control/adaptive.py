@@ -162,6 +162,7 @@ class AdaptiveControl(PassivityControl):
         plan = law._planned(at)
         law._known = {}
         names = [*law._of_tree]
+        law._of_tree = {link: at.numbers(x) for link, x in law._of_tree.items()}
         for link, member in zip(names, identifiers(names), strict=True):
             kept = at.kept(f"root_of_{member}", 16).reshape(4, 4)
             # Without a mass it has just begun.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from screwdyn.backends.tape.tape import Node, Recorded, Tape
-from screwdyn.backends.tape.trace import Scalars, solved, tangent
+from screwdyn.backends.tape.trace import Scalars, scalars, solved, tangent
 from screwdyn.core.types import Array
 from screwdyn.forms.c_source import STATE, Written, _Source, present
 from screwdyn.forms.requests import Request
@@ -51,6 +51,10 @@ class TracedState:
     def kept(self, member: str, count: int) -> Scalars:
         """What the last call has kept."""
         return self.inputs(f"{STATE}->{member}", count)
+
+    def numbers(self, values: Any) -> Scalars:
+        """Numbers of the robot, which may have symbols."""
+        return scalars(self._tape, values)
 
     @property
     def dt(self) -> Recorded:

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+import sympy
 from c_compiler import load, pointer
 from numpy.testing import assert_allclose
 
@@ -183,6 +184,19 @@ def test_single_precision_and_a_regulator(tmp_path):
 def test_errors(tree, functions, match):
     with pytest.raises(sd.ScrewdynError, match=match):
         tree.c_source(functions())
+
+
+def test_numbers_of_the_robot_may_be_symbols(tmp_path):
+    tree, m = sd.robots.two_link(), sympy.Symbol("m")
+    tree.attach(sd.Inertia.point(m, (1, 0, 0)), to="link2", name="load")
+    q, qd, *wanted = np.random.default_rng(5).uniform(-1, 1, (5, 2))
+    laws = [control.AdaptiveControl(tree, lambda t: wanted, ["load"]), control.ComputedTorque(tree, lambda t: wanted)]
+    library, heavy = load(tree.c_source(laws), tmp_path), tree.subs({m: 1.5})
+    for law, more in zip(laws, ([ctypes.c_double(0.0)], []), strict=True):
+        tau, kept = np.zeros(2), [pointer(np.zeros(16))] if more else []
+        function = library.adaptive_control if more else library.computed_torque
+        function(*map(pointer, (q, qd, *wanted)), *more, pointer(np.array([1.5])), *kept, pointer(tau))
+        assert_allclose(tau, law(0.0, sd.State(heavy, q, qd)), rtol=1e-12)
 
 
 def test_laws_that_c_does_not_have():

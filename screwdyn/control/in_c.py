@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -113,8 +114,10 @@ class TracedState:
         found = force(at)[rows].tolist()
         return np.array([tangent(self._tape, found, {name: 1.0}) for name in names], dtype=object)
 
-    def _sqrt(self, x: Any) -> Recorded:
+    def _sqrt(self, x: Any) -> Any:
         """The root of a scalar, whose sign is made a part of it."""
+        if not isinstance(x, Recorded):
+            return math.sqrt(x)
         zero = self._tape.constant(0.0)
         return Recorded(self._tape, self._tape.position(Node("-", zero.node, x.node))).sqrt() if x.minus else x.sqrt()
 

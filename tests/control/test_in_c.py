@@ -209,3 +209,10 @@ def test_laws_that_c_does_not_have():
     run = sd.simulate(hanging, sd.State(hanging, [-1.57, 0.0]), 0.01)
     with pytest.raises(sd.ScrewdynError, match="TimeVaryingLQR change with time"):
         hanging.c_source([control.TimeVaryingLQR(run, 1.0, 1.0)])
+
+
+def test_an_estimate_that_no_joint_moves_stays():
+    tree = sd.robots.two_link()
+    tree.attach(CRATE, to="base", name="pedestal")
+    text = tree.c_source([control.AdaptiveControl(tree, lambda t: None, ["pedestal"])])
+    assert "root_of_pedestal[16]" in text

@@ -46,7 +46,7 @@ class ContactState(NamedTuple):
     Attributes
     ----------
     states : tuple of str
-        "open", "idle" (touches without force), "sticks" or "slides".
+        "open", "idle" (touches without force), "sticks" or "slides", as all closed points without friction do.
     points : (k, 3) array
         Where they are, m.
     normals : (k, 3) array

@@ -4,17 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from screwdyn.core import Array, ContactError
+from screwdyn.core import Array, ContactError, Flags, Indices
 from screwdyn.mechanism import Contact, Shape
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contact import ContactRows, Contacts
 from screwdyn.physics.model import Robot
+from screwdyn.physics.recursions.loops import KEPT_ANYWAY
 from screwdyn.simulation.coulomb import Cone, forces
 from screwdyn.simulation.impacts import impulses
 
-Indices = npt.NDArray[np.intp]
 # The entries of each point in a system of equations: the normal, and two tangents where it sticks.
 Entries = dict[int, list[int]]
 
@@ -87,7 +86,10 @@ class Touching:
                     f"contact {contact.name!r} has points without radius on a box, which could slip off its edges, "
                     f"where there is no normal; give them a radius=, or use on=Plane(…) for one face of the box"
                 )
-        gaps = self.contacts.gaps(q)
+        rows = self.contacts.rows(q, np.zeros(tree.model.nv))
+        # Links that no joint moves relative to each other push nothing, wherever they are.
+        self.moves = np.abs(rows.jacobian).max(axis=(1, 2), initial=0.0) > KEPT_ANYWAY
+        gaps = np.where(self.moves, rows.gaps, 0.0)
         if gaps.min() < -TOUCH:
             at, depth = self.contacts.deepest(gaps)
             raise ContactError(
@@ -128,10 +130,13 @@ class Touching:
 
     def strikes(self, q: Array, qd: Array) -> Indices:
         """The points that touch and approach."""
-        if self.contacts.gaps(q).min() >= TOUCH:
+        if not self._near(q).any():
             return np.zeros(0, dtype=np.intp)
-        rows = self.contacts.rows(q, qd)
-        return np.flatnonzero((rows.gaps < TOUCH) & (rows.rates[:, 0] <= -SLIGHT))
+        return np.flatnonzero(self._near(q) & (self.contacts.rows(q, qd).rates[:, 0] <= -SLIGHT))
+
+    def _near(self, q: Array) -> Flags:
+        """Which points touch."""
+        return np.asarray(self.moves & (self.contacts.gaps(q) < TOUCH))
 
     def strike(self, q: Array, qd: Array, free: Array, pairs: bool) -> Struck:
         """The impact of all points that touch, one pair of bodies after another if ``pairs``.
@@ -139,7 +144,7 @@ class Touching:
         ``free`` are the accelerations without contacts.
         """
         hits = self.strikes(q, qd)
-        at = np.flatnonzero(self.contacts.gaps(q) < TOUCH)
+        at = np.flatnonzero(self._near(q))
         # With gaps that are not quite zero, the slips of a face that turns would not be quite those of a plane motion.
         q = self._shut(q, qd, at)
         rows, P = self.contacts.rows(q, qd), self.mobility(q)
@@ -171,7 +176,7 @@ class Touching:
         young = self.young
         self._begin()
         rows = self.contacts.rows(q, qd)
-        touching = np.flatnonzero((rows.gaps < TOUCH) & (np.abs(rows.rates[:, 0]) < SLIGHT))
+        touching = np.flatnonzero(self._near(q) & (np.abs(rows.rates[:, 0]) < SLIGHT))
         if not touching.size:
             return
         P, state, friction = self.mobility(q), self.state, self.friction
@@ -315,7 +320,7 @@ class Touching:
     def levels(self, q: Array, qd: Array, force: Array) -> Array:
         """Two numbers for each point that rise through zero when it changes, (2 k,)."""
         out = -np.ones((len(self.state), 2))
-        opened, closed = self.state == OPEN, np.flatnonzero(self.state != OPEN)
+        opened, closed = self.moves & (self.state == OPEN), np.flatnonzero(self.state != OPEN)
         if opened.any():
             out[opened, 0] = -self.contacts.gaps(q)[opened]
         if closed.size:
@@ -358,11 +363,10 @@ class Touching:
 
     def flight(self, q: Array, qd: Array, force: Array) -> float:
         """The shortest time after which a point that leaves returns, s; infinite if none does."""
-        leaving = np.flatnonzero(self.state == OPEN)
-        gaps = self.contacts.gaps(q)
-        if not leaving.size or gaps[leaving].min() >= TOUCH:
+        leaving = self._near(q) & (self.state == OPEN)
+        if not leaving.any():
             return np.inf
         rows = self.contacts.rows(q, qd)
         away = rows.jacobian[:, 0] @ self.act(q, qd, force).qdd + rows.drift[:, 0]
-        back = (self.state == OPEN) & (gaps < TOUCH) & (rows.rates[:, 0] > 0) & (away < 0)
+        back = leaving & (rows.rates[:, 0] > 0) & (away < 0)
         return float((2 * rows.rates[back, 0] / -away[back]).min(initial=np.inf))

@@ -45,8 +45,8 @@ _STILL, _SMALL = 1e-11, 1e-9
 _DEPENDENT = 1e-9
 # Share of the cubic part of the slopes in an interval above which it is divided, and least part of a step of the run.
 _CUBIC, _LEAST = 4e-3, 1e-4
-# Steps of the run in a motion of which all begin an interval.
-_FEW = 10
+# Steps of the run in a motion of which all begin an interval; intervals that are solved together, for their memory.
+_FEW, _AT_ONCE = 10, 256
 # Gauss-Legendre points on (0, 1), their weights, the integrals of their Lagrange polynomials up to each point, and the
 # weights that give the cubic part of a function.
 _POINTS, _WEIGHTS = (0.5 * (np.polynomial.legendre.leggauss(4)[0] + 1), 0.5 * np.polynomial.legendre.leggauss(4)[1])
@@ -295,14 +295,15 @@ class Sensitivities:
         bounds = np.concatenate([[phase.t], inner[(inner > phase.t) & (inner < until)], [until]])
         todo, found = np.column_stack([bounds[:-1], bounds[1:]])[bounds[1:] > bounds[:-1]], []
         while len(todo):
-            solved = self._solved(x, phase, todo)
-            rows = np.searchsorted(pieces, todo[:, 0], side="right") - 1
+            now, todo = todo[:_AT_ONCE], todo[_AT_ONCE:]
+            solved = self._solved(x, phase, now)
+            rows = np.searchsorted(pieces, now[:, 0], side="right") - 1
             steps = np.append(pieces[1:], np.inf)[rows] - pieces[rows]
-            rough = (solved[2] > _CUBIC) & (np.diff(todo)[:, 0] > _LEAST * steps)
-            found += [(float(todo[k, 0]), solved[0][k], solved[1][k]) for k in np.flatnonzero(~rough)]
+            rough = (solved[2] > _CUBIC) & (np.diff(now)[:, 0] > _LEAST * steps)
+            found += [(float(now[k, 0]), solved[0][k], solved[1][k]) for k in np.flatnonzero(~rough)]
             parts = np.maximum(np.ceil(1.2 * np.cbrt(solved[2] / _CUBIC)), 2).astype(int)
-            edges = [np.linspace(todo[k, 0], todo[k, 1], int(parts[k]) + 1) for k in np.flatnonzero(rough)]
-            todo = np.concatenate([np.zeros((0, 2)), *(np.column_stack([x[:-1], x[1:]]) for x in edges)])
+            edges = [np.linspace(now[k, 0], now[k, 1], int(parts[k]) + 1) for k in np.flatnonzero(rough)]
+            todo = np.concatenate([*(np.column_stack([x[:-1], x[1:]]) for x in edges), todo])
         return sorted(found, key=lambda x: x[0])
 
     def _solved(self, x: Stretch, phase: Phase, intervals: Array) -> tuple[Array, Array, Array]:

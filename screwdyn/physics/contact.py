@@ -99,6 +99,7 @@ class _Core:
         self.half, self.radius = core(contact.on)
         if isinstance(contact.on, Plane):
             self.plane, self.offset = np.array(contact.on.normal), contact.on.offset
+            self.axes = frames(self.plane)
         else:
             self.R, self.p = contact.on.pose[:3, :3], contact.on.pose[:3, 3]
 
@@ -129,16 +130,19 @@ class _Core:
         """Gaps, rows, their drift, and rates; from the relative Jacobian, twist and acceleration at q̈ = 0."""
         c, gaps, n, turn = self.placed(T)
         v, across = V[..., None, 3:], -skew_of(V[..., :3])  # x @ across is ω × x
-        centre = v + c @ across
-        n_dot = _times(turn, centre)
         r = self.contact.radii[:, None]
-        x, x_dot = c - r * n, centre - r * n_dot
-        e = frames(n)
+        x, x_dot = c - r * n, v + c @ across
+        if isinstance(self.contact.on, Plane):  # whose normals do not turn
+            e = np.broadcast_to(self.axes, (*c.shape, 3))
+            turned = np.zeros(c.shape)
+        else:
+            n_dot, e = _times(turn, x_dot), frames(n)
+            x_dot = x_dot - r * n_dot
+            # Tangents turn with the normal only: their own turn would multiply a slip, which is zero where it matters.
+            tangents = (-(n_dot * e[..., k, :]).sum(axis=-1, keepdims=True) * n for k in (1, 2))
+            turned = _times(np.stack([n_dot, *tangents], axis=-2), v + x @ across)
         W = np.concatenate([-e @ skew_of(x), e], axis=-1)
-        # The tangents turn with the normal only: their own turn would multiply a slip, which is zero where it matters.
-        e_dot = np.stack([n_dot, *(-(n_dot * e[..., k, :]).sum(axis=-1, keepdims=True) * n for k in (1, 2))], axis=-2)
-        slip = v + x @ across
-        drift = _times(W, bias[..., None, :]) + _times(e, x_dot @ across) + _times(e_dot, slip)
+        drift = _times(W, bias[..., None, :]) + _times(e, x_dot @ across) + turned
         return gaps, W @ J[..., None, :, :], drift, _times(W, V[..., None, :])
 
     def _inside(self) -> ContactError:

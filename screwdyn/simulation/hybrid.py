@@ -505,7 +505,8 @@ class HybridSimulation:
             t, y = solver.t, solver.y
             equations.check_rates(t, y[equations.nq : equations.n])
             piece = solver.dense_output()
-            for inside in np.linspace(piece.t_old, t, max(1, round((t - piece.t_old) / self.step)) + 1)[1:-1].tolist():
+            parts = round((t - piece.t_old) / self.step) if watched else 1
+            for inside in np.linspace(piece.t_old, t, max(1, parts) + 1)[1:-1].tolist():
                 found = found or crossings.first(inside, piece(inside), piece)
             found = found or crossings.first(t, y, piece)
             if found is not None:

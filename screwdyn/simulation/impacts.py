@@ -16,7 +16,12 @@ ELASTIC = 100
 
 
 def impulses(
-    G: Array, rates: Array, friction: Array, restitution: Array, pairs: Sequence[Hashable] | None = None
+    G: Array,
+    rates: Array,
+    friction: Array,
+    restitution: Array,
+    pairs: Sequence[Hashable] | None = None,
+    terms: Array | None = None,
 ) -> Array:
     """The impulses Λ of contacts, (3 k,), after which no contact approaches: the rates are then u = rates + G Λ.
 
@@ -36,6 +41,8 @@ def impulses(
     pairs : sequence, optional
         The two bodies of each contact. With them, contacts of one pair act after another, the fastest pair first, as in
         Newton's cradle. By default all contacts act at once that bodies connect.
+    terms : (3 k,) array, optional
+        Size of the terms of which the rates are sums, |J| |ν|, whose rounding errors redundant rows cannot remove.
 
     Raises
     ------
@@ -43,7 +50,7 @@ def impulses(
         If the impulses of a round are not found.
     """
     k = len(friction)
-    u, total, terms = rates.copy(), np.zeros(3 * k), np.abs(rates)
+    u, total, terms = rates.copy(), np.zeros(3 * k), np.abs(rates) if terms is None else terms.copy()
     linked = _coupled(G) if pairs is None else np.array([[one == other for other in pairs] for one in pairs])
     for count in range(ELASTIC + 1):
         if u[::3].min(initial=0.0) >= -REST * terms.max(initial=0.0):

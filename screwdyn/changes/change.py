@@ -12,15 +12,10 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import JSONError, ScrewdynError, ShapeError
-from screwdyn.core.types import Array, ArrayLike, given_fields
+from screwdyn.core import Array, ArrayLike, JSONError, ScrewdynError, ShapeError, expressions, given_fields
 from screwdyn.forms.configurations import Side
 from screwdyn.io.json_text import write_part
-from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.shape import Shape
+from screwdyn.mechanism import Inertia, Joint, Link, Shape
 from screwdyn.mechanism.structure import Handle, Mechanism, Switch
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State, check_current, check_state

@@ -17,20 +17,14 @@ import numpy as np
 from screwdyn.changes import law, move
 from screwdyn.changes.change import ImpactEvent, LinkName, Pose, Scheduled
 from screwdyn.changes.move import HandOver, Start
-from screwdyn.core import expressions
-from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, TopologyError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, EquilibriumError, ScrewdynError, ShapeError, TopologyError, expressions
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.search import stable_equilibrium
-from screwdyn.mechanism.joint import Joint, pose_at
-from screwdyn.mechanism.link import FIXED
-from screwdyn.mechanism.shape import Shapes
+from screwdyn.mechanism import FIXED, Joint, Shapes, pose_at
 from screwdyn.mechanism.structure import Body, Handle, Mechanism, Switch, require_joint
 from screwdyn.mechanism.topology import Topology, check_exchange, without_bridges
-from screwdyn.physics.model import Robot
+from screwdyn.physics import LARGEST, Robot, State, check_state
 from screwdyn.physics.plausible import check_reach
-from screwdyn.physics.quantities import LARGEST
-from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw
 
 # Distance beyond a limit, rad or m, that counts as rounding of an equilibrium.

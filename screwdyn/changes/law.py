@@ -18,14 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import InertiaError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, InertiaError
 from screwdyn.mechanism.joint import Joint, free
+from screwdyn.physics import Model, Robot, State
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.placement import NOTHING
 from screwdyn.physics.recursions.whole_tree import MOST_STEPS, SETTLED
-from screwdyn.physics.state import State
 from screwdyn.physics.table import MASS, PARENT, PLACE
 from screwdyn.screws import screw
 

@@ -9,11 +9,9 @@ import numpy as np
 
 from screwdyn.changes import law
 from screwdyn.changes.change import Change, JointName, Scheduled
-from screwdyn.core.errors import ShapeError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ShapeError
 from screwdyn.mechanism.structure import Mechanism, Switch
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
+from screwdyn.physics import Robot, State
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,11 +10,9 @@ import numpy as np
 from screwdyn.changes import law
 from screwdyn.changes.change import Change, LinkName, LoopRef, Pose, Scheduled
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.structure import Handle, Mechanism
+from screwdyn.mechanism import Handle, Joint, Mechanism
+from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,16 +10,13 @@ import numpy as np
 
 from screwdyn.changes import law
 from screwdyn.changes.change import ImpactEvent, LinkName, Pose, Scheduled
-from screwdyn.core.errors import ShapeError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.joint import Joint, checked_positions, pose_at
+from screwdyn.core import Array, ArrayLike, ShapeError, UnknownNameError
+from screwdyn.mechanism import Handle, Joint, checked_positions, pose_at, require_joint
 from screwdyn.mechanism.link import FIXED, Attachment, reversed_motion
-from screwdyn.mechanism.structure import Handle, require_joint
 from screwdyn.mechanism.topology import Topology, check_exchange
+from screwdyn.physics import Robot, State
 from screwdyn.physics.charts import positions_near, screws_at
-from screwdyn.physics.model import Robot
 from screwdyn.physics.plausible import check_reach
-from screwdyn.physics.state import State
 from screwdyn.screws import screw
 
 Start = Annotated[ArrayLike | Mapping[str, float], "start"]

@@ -15,9 +15,8 @@ from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.mechanism.link import Loop
 from screwdyn.mechanism.structure import Handle, Mechanism, Switch
 from screwdyn.mechanism.topology import bridging, check_exchange, check_unfollowed
+from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,8 +9,7 @@ from screwdyn.changes.change import Change, Scheduled
 from screwdyn.changes.move import rehung
 from screwdyn.core.errors import JointError, TopologyError
 from screwdyn.mechanism.structure import Handle
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
+from screwdyn.physics import Robot, State
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,8 +11,7 @@ from screwdyn.changes.change import Change, Scheduled
 from screwdyn.core import expressions
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.structure import Handle, Mechanism, Switch
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
+from screwdyn.physics import Robot, State
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,12 +11,9 @@ from screwdyn.changes import law
 from screwdyn.changes.change import Change, Scheduled
 from screwdyn.changes.lock import Lock, Unlock, lock
 from screwdyn.changes.loops import Close, Open, close
-from screwdyn.core.errors import TopologyError
-from screwdyn.core.types import Array
-from screwdyn.mechanism.link import Attachment
-from screwdyn.mechanism.structure import Handle
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
+from screwdyn.core import Array, TopologyError
+from screwdyn.mechanism import Attachment, Handle
+from screwdyn.physics import Robot, State
 from screwdyn.screws import screw
 
 

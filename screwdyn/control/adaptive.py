@@ -10,11 +10,9 @@ import numpy as np
 
 from screwdyn.backends.c import identifiers
 from screwdyn.control.laws import _TAU, Arithmetic, PassivityControl, Reference, _Plan
-from screwdyn.core.errors import InertiaError, ScrewdynError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, InertiaError, ScrewdynError, UnknownNameError
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
+from screwdyn.physics import Robot, State
 from screwdyn.robots.identification import is_consistent, parameters_of, pseudo_inertia
 
 # π = _DUAL P, (10, 16), of the 16 entries of P: with g of ten entries, S = g _DUAL is symmetric and tr(S dP) = g · dπ.

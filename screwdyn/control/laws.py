@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError, ShapeError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError
 from screwdyn.mechanism.topology import Topology, check_open
-from screwdyn.physics.model import Robot
+from screwdyn.physics import Robot, State
 from screwdyn.physics.quantities import Result
-from screwdyn.physics.state import State
 
 _TAU = Result("tau", ("v",), "N m or N")
 # Positions, rates and accelerations of the driven joints at a time.

@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.topology import Topology, check_open
-from screwdyn.physics.model import Robot
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnknownNameError
+from screwdyn.mechanism import Inertia, Topology, check_open
+from screwdyn.physics import Robot, State, by_name
 from screwdyn.physics.quantities import Result
-from screwdyn.physics.state import State, by_name
 from screwdyn.robots.identification import consistent_fit, is_consistent
 
 # Eigenvalue of the information, of unit diagonal, below which a direction counts as not determined.

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screwdyn.control.laws import Law, _check_numbers
-from screwdyn.core.errors import ScrewdynError, ShapeError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError
 from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.state import State
 from screwdyn.simulation.simulate import Run

@@ -16,8 +16,7 @@ from numpy import empty  # np.empty takes 15 ns longer
 
 from screwdyn.backends.kernels.entry import Kernels
 from screwdyn.backends.kernels.entry import method as in_c
-from screwdyn.core.errors import ShapeError, SingularAttachmentError
-from screwdyn.core.types import Array, ArrayLike, cached_property, hand_over, written
+from screwdyn.core import Array, ArrayLike, ShapeError, SingularAttachmentError, cached_property, hand_over, written
 from screwdyn.physics.charts import recentre
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, Contribution, share_of

@@ -12,11 +12,8 @@ from math import degrees
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import LoopError, ShapeError, SingularAttachmentError
-from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Loop
+from screwdyn.core import Array, ArrayLike, LoopError, ShapeError, SingularAttachmentError, expressions
+from screwdyn.mechanism import Joint, Loop
 from screwdyn.physics.quantities import Frame, Quantities
 from screwdyn.physics.recursions.loops import KEPT_ANYWAY, REDUNDANT
 from screwdyn.physics.recursions.whole_tree import invert

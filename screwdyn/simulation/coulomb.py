@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screwdyn.core.errors import ContactError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ContactError
 
 # What may remain of the natural map, relative to the forces.
 EXACT = 1e-13

@@ -25,10 +25,8 @@ from screwdyn.core import (
 from screwdyn.core.types import Indices
 from screwdyn.forms.configurations import Limits
 from screwdyn.mechanism.joint import Joint
+from screwdyn.physics import LARGEST, Robot, State, by_name
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.model import Robot
-from screwdyn.physics.quantities import LARGEST
-from screwdyn.physics.state import State, by_name
 from screwdyn.simulation.holding import Holding
 from screwdyn.simulation.touching import Touching
 

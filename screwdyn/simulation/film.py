@@ -10,8 +10,7 @@ import numpy as np
 from screwdyn.changes.change import Happened
 from screwdyn.changes.grasp import FreeBody, Grasp, GraspEvent, brings_its_motion
 from screwdyn.changes.release import ReleaseEvent
-from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ScrewdynError, SingularAttachmentError
 from screwdyn.mechanism.joint import free
 from screwdyn.physics.state import State
 from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError
-from screwdyn.core.types import Array, Flags, Indices
+from screwdyn.core import Array, Flags, Indices, ScrewdynError
 from screwdyn.forms.configurations import Limits
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot

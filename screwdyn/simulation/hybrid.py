@@ -11,12 +11,10 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from screwdyn.changes.change import ContactEvent, Happened, LimitEvent, Scheduled
-from screwdyn.core.errors import ContactError, LoopError, ScrewdynError, StalledError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, ContactError, LoopError, ScrewdynError, StalledError
 from screwdyn.forms.configurations import Key, Limits
+from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
 from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Stops, guarded
 from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial
 from screwdyn.simulation.recording import Energy, Samples

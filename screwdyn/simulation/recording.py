@@ -13,8 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError, UnknownNameError, file_errors
-from screwdyn.core.types import NAME, Array, Text, html_table, is_name
+from screwdyn.core import NAME, Array, ScrewdynError, Text, UnknownNameError, file_errors, html_table, is_name
 from screwdyn.physics.state import no_coordinate
 
 if TYPE_CHECKING:

@@ -22,17 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.changes.change import Happened
-from screwdyn.core import expressions
-from screwdyn.core.errors import InertiaError, ScrewdynError, ShapeError, UnknownNameError
-from screwdyn.core.types import Array
+from screwdyn.core import Array, InertiaError, ScrewdynError, ShapeError, UnknownNameError, expressions
 from screwdyn.forms.derivatives import Derivatives
+from screwdyn.mechanism import Link, Topology, check_untouched
 from screwdyn.mechanism.inertia import INERTIAL, Inertia
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Topology, check_untouched
+from screwdyn.physics import Robot, State
 from screwdyn.physics.charts import ConfigurationSpace
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.model import Robot
-from screwdyn.physics.state import State
 from screwdyn.screws import screw
 from screwdyn.simulation.equations import EquationsOfMotion, Phase
 from screwdyn.simulation.hybrid import TreeMotion

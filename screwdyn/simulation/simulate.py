@@ -13,17 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.changes.change import Happened, Scheduled, seconds
-from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ScrewdynError, UnknownNameError, expressions
 from screwdyn.forms.closed_loops import exerted_wrench
 from screwdyn.mechanism.topology import check_untouched
+from screwdyn.physics import Frame, Robot, State, check_state, subtree_wrench
 from screwdyn.physics.contact import Contacts
-from screwdyn.physics.joint_forces import subtree_wrench
-from screwdyn.physics.model import Robot
 from screwdyn.physics.plausible import check_period
-from screwdyn.physics.quantities import Frame
-from screwdyn.physics.state import State, check_state
 from screwdyn.simulation import equations
 from screwdyn.simulation.equations import Stops, Torque, Wrenches, guarded
 from screwdyn.simulation.hybrid import HybridSimulation, Side, TreeMotion

@@ -115,12 +115,11 @@ class Contact:
                 f"{which} is between points and {self.on!r}, which has no thickness: there is no normal where they "
                 f"meet; give the points a radius="
             )
-        for what, most in (("friction", math.inf), ("restitution", 1.0)):
+        for what, most in (("friction", expressions.LARGEST), ("restitution", 1.0)):
             given = getattr(self, what)
-            value = float(given) if isinstance(given, Real) else math.nan
-            if not 0 <= value <= most or value == math.inf:
-                least = ">= 0" if most > 1 else "from 0 to 1"
-                raise ContactError(f"the {what} of {which} must be a number {least}; got {given!r}")
+            value = float(given) if isinstance(given, Real) and not isinstance(given, bool) else math.nan
+            if not 0 <= value <= most:
+                raise ContactError(f"the {what} of {which} must be a number from 0 to {most:g}; got {given!r}")
             object.__setattr__(self, what, value)
         for what, array in (("points", points), ("radii", radii)):
             array.setflags(write=False)
@@ -157,7 +156,7 @@ def points_of(link: str, shapes: Sequence[Shape], on: object) -> tuple[Array, Ar
     points, radii = list[Array](), list[float]()
     for shape in chosen:
         half, radius = core(shape) if shape.kind in ROUND else (np.zeros(3), 0.0)
-        if shape.kind not in ROUND or (half.any() and not isinstance(on, Plane)):
+        if shape.kind not in ROUND or (half.any() and isinstance(on, Shape)):
             raise ContactError(
                 f"the points of {shape!r} of link {link!r} on {on!r} are not known: spheres touch planes, spheres, "
                 f"capsules and boxes, capsules and boxes touch planes; give points= and radius="

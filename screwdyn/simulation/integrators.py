@@ -155,7 +155,8 @@ class RungeKutta8:
             errors = self.errors @ K[: self.steps + 1]
             errors /= scale
             fifth, third = float(errors[0] @ errors[0]), float(errors[1] @ errors[1])
-            error = h * fifth / math.sqrt((fifth + 0.01 * third) * len(y)) if fifth or third else 0.0
+            both = fifth + 0.01 * third  # zero also where a third of 1e-323 is left
+            error = h * fifth / math.sqrt(both * len(y)) if both else 0.0
             if error < 1:
                 break
             length, rejected = h * max(LEAST, SAFETY * error**EXPONENT), True

@@ -130,6 +130,13 @@ class Touching:
             return self.closure.factors(q).motions()
         return np.asarray(np.linalg.inv(np.linalg.cholesky(self.tree.mass_matrix(q))).T)
 
+    def rows(self, q: Array, qd: Array) -> tuple[ContactRows, Array]:
+        """The rows of all points, and Z; normals along which no joint moves the points are zero, so have no forces."""
+        rows, Z = self.contacts.rows(q, qd), self.motions(q)
+        sizes = np.linalg.norm(rows.jacobian @ Z, axis=2)
+        rows.jacobian[sizes[:, 0] <= REDUNDANT * sizes.max(axis=1, initial=0.0), 0] = 0.0
+        return rows, Z
+
     # Impacts
 
     def strikes(self, q: Array, qd: Array) -> Indices:
@@ -151,7 +158,7 @@ class Touching:
         at = np.flatnonzero(self._near(q))
         # With gaps that are not quite zero, the slips of a face that turns would not be quite those of a plane motion.
         q = self._shut(q, qd, at)
-        rows, Z = self.contacts.rows(q, qd), self.motions(q)
+        rows, Z = self.rows(q, qd)
         J = rows.jacobian[at].reshape(-1, len(qd))
         rebound, e = -self.restitution * rows.rates[:, 0], self.restitution.copy()
         ends = [i for i in hits.tolist() if rebound[i] < REBOUND]
@@ -170,7 +177,7 @@ class Touching:
 
     def _shut(self, q: Array, qd: Array, at: Indices) -> Array:
         """The nearest configuration in the metric of M in which some points have no gap."""
-        rows, Z = self.contacts.rows(q, qd), self.motions(q)
+        rows, Z = self.rows(q, qd)
         return self.tree.model.configurations.integrate(q, -Z @ _least(rows.jacobian[at, 0] @ Z, rows.gaps[at]))
 
     # Between events
@@ -179,11 +186,17 @@ class Touching:
         """Decide from the rates, and by the law of friction on accelerations, in which state each point is."""
         young = self.young
         self._begin()
-        rows = self.contacts.rows(q, qd)
-        touching = np.flatnonzero(self._near(q) & (np.abs(rows.rates[:, 0]) < SLIGHT))
+        near = self._near(q)
+        if not near.any():
+            return
+        rows, Z = self.rows(q, qd)
+        near &= np.abs(rows.rates[:, 0]) < SLIGHT
+        fixed = ~rows.jacobian[:, 0].any(axis=1)
+        self.state[near & fixed & (rows.drift[:, 0] <= LEAVING)] = IDLE
+        touching = np.flatnonzero(near & ~fixed)
         if not touching.size:
             return
-        Z, state, friction = self.motions(q), self.state, self.friction
+        state, friction = self.state, self.friction
         slip = rows.rates[:, 1:]
         speed = np.linalg.norm(slip, axis=1)
         for i in touching.tolist():
@@ -280,7 +293,7 @@ class Touching:
         closed = np.flatnonzero(self.state != OPEN)
         if not closed.size:
             return Acting(free, np.zeros((k, 3)), 0.0, np.zeros((k, 3)), np.zeros(k))
-        rows, Z, found, heat = self.contacts.rows(q, qd), self.motions(q), np.zeros((k, 3)), 0.0
+        (rows, Z), found, heat = self.rows(q, qd), np.zeros((k, 3)), 0.0
         slip, direction = rows.rates[:, 1:], self.direction.copy()
         for i in np.flatnonzero((self.state == SLIDES) & (self.friction > 0)).tolist():
             speed = np.linalg.norm(slip[i])
@@ -346,7 +359,7 @@ class Touching:
         if not closed.size:
             return q, qd
         q = self._shut(q, qd, closed)
-        rows, Z = self.contacts.rows(q, qd), self.motions(q)
+        rows, Z = self.rows(q, qd)
         R = np.concatenate([rows.jacobian[closed, 0], rows.jacobian[sticks, 1:].reshape(-1, len(qd))])
         return q, qd - Z @ _least(R @ Z, R @ qd)
 

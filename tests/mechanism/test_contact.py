@@ -97,7 +97,9 @@ def test_files():
         with pytest.raises(error, match="contact 'top' has no element here; use to_json"):
             write()
     text = tree.to_json().replace('"friction": 0.4', '"friction": -0.4')
-    with pytest.raises(sd.JSONError, match=r"contacts\[0\].*friction of contact 'top' must be a number >= 0; got -0.4"):
+    with pytest.raises(
+        sd.JSONError, match=r"contacts\[0\].*friction of contact 'top' must be a number from 0 to 1e\+50; got -0.4"
+    ):
         sd.KinematicTree.from_json(text)
     graph = nx.DiGraph(tree.graph)
     graph.remove_node("crate")
@@ -122,7 +124,14 @@ def test_files():
         (dict(points=(1, 2)), sd.ShapeError, r"the points of contact 'new' must be finite numbers of shape \(k, 3\)"),
         (dict(points=np.zeros((0, 3))), sd.ContactError, "contact 'new' has no point"),
         (dict(radius=-1), sd.ShapeError, "must be numbers >= 0 m, one or 1; got"),
-        (dict(friction=-1), sd.ContactError, "the friction of contact 'new' must be a number >= 0"),
+        (
+            dict(friction=-1),
+            sd.ContactError,
+            r"the friction of contact 'new' must be a number from 0 to 1e\+50; got -1",
+        ),
+        (dict(friction=True), sd.ContactError, r"from 0 to 1e\+50; got True"),
+        (dict(friction=1e51), sd.ContactError, r"from 0 to 1e\+50; got 1e\+51"),
+        (dict(on=None, points=None), sd.ContactError, "contact 'new' needs a Plane.*as on=; got None"),
         (dict(restitution=1.1), sd.ContactError, "the restitution of contact 'new' must be a number from 0 to 1"),
     ],
 )

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import DOP853
 
+import screwdyn as sd
 from screwdyn.simulation.integrators import Crossings, RungeKutta8
 
 
@@ -100,6 +101,14 @@ def test_step_that_no_length_makes_possible():
             message = ours.step()
     assert ours.status == "failed" and "less than spacing" in message
     assert_allclose(ours.t, 0.5, atol=1e-12)
+
+
+@pytest.mark.parametrize("rate", 10.0 ** -np.arange(150, 170, 0.5))
+def test_rates_whose_errors_have_squares_that_underflow(rate):
+    tree = sd.KinematicTree()
+    rod = sd.Inertia.rod(1, 1, axis="x", com=(0.5, 0, 0))
+    tree.attach(rod, to="base", joint=sd.revolute("z", damping=0.3), name="arm")
+    assert sd.simulate(tree, sd.State(tree, [0.0], [rate]), 0.1, step=0.01).qd[-1] < rate
 
 
 def test_start_is_not_changed():

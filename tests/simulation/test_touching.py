@@ -268,6 +268,33 @@ def test_links_that_cannot_move_towards_each_other_push_nothing():
     assert_allclose(sd.simulate(tree, sd.State(tree, [0], [1.0]), 0.5, step=0.05).q[-1], 0.5)
 
 
+@pytest.mark.parametrize("friction", [0.0, 0.5])
+@pytest.mark.parametrize("joint", [sd.planar("z"), sd.prismatic("x")])
+def test_a_point_that_no_joint_can_press_is_idle(joint, friction):
+    tree = sd.KinematicTree()
+    size = (0.2, 0.2, 0.2)
+    tree.attach(sd.Inertia.box(2, size), to="base", joint=joint, at=(0, 0, 0.1), name="crate", shape=sd.Shape.box(size))
+    tree.touch("crate", to="base", on=sd.Plane(), friction=friction, name="floor")
+    qd = np.eye(tree.nv)[-1]
+    run = sd.simulate(tree, sd.State(tree, qd=qd), 0.3, step=0.1)
+    assert_allclose(run.qd[-1], qd, atol=1e-15)
+    contact = run.contact("floor", 0.2)
+    assert contact.states.count("idle") == 4
+    assert not contact.forces.any()
+
+
+def test_a_pendulum_grazes_the_floor():
+    """Where it touches, its joint moves the tip along the floor only."""
+    runs = []
+    for height in (1.0, 2.0):
+        tree = sd.KinematicTree()
+        rod = sd.Inertia.rod(1, 1, axis="z", com=(0, 0, -0.5))
+        tree.attach(rod, to="base", joint=sd.revolute("y"), at=(0, 0, height), name="rod")
+        tree.touch("rod", to="base", on=sd.Plane(), points=(0, 0, -1), friction=0.5, name="floor")
+        runs.append(sd.simulate(tree, sd.State(tree, [0.5]), 2.0, step=0.01))
+    assert_allclose(runs[0].q, runs[1].q, atol=1e-8)
+
+
 def test_the_load_of_a_joint_that_follows_another_one():
     """The second slide moves twice as far as the first: of its force of 1.5 m g it has what both weigh."""
     tree, one = sd.KinematicTree(), sd.Inertia.sphere(1, 0.1)

@@ -224,7 +224,8 @@ class Method:
         try:
             values = [named.pop(x) if x in named else self.defaults[x] for x in self.names[len(args) :]]
         except KeyError as missing:
-            raise TypeError(f"{self.called}() missing a required argument: {missing}") from None
+            hint = "; of a state, give .q and .qd" if any(hasattr(x, "qd") for x in args) else ""
+            raise TypeError(f"{self.called}() missing a required argument: {missing}{hint}") from None
         if named or len(args) > self.most:
             try:
                 self.signature.bind_partial(None, *args, **named)

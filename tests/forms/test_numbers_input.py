@@ -337,3 +337,10 @@ def test_wrenches_whose_forces_would_overflow_are_refused():
         hip = sd.KinematicTree()
         hip.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.spherical(), name="leg")
         hip.wrench_torque([0, 0, 0, 2], {"leg": [1.0] * 6})
+
+
+def test_a_state_in_place_of_its_parts_is_named():
+    arm = sd.robots.ur5()
+    for call in (arm.coriolis_matrix, arm.kinetic_energy, arm.mass_matrix):
+        with pytest.raises((TypeError, sd.ShapeError), match=r"give .*\.q and \.qd"):
+            call(sd.State(arm))

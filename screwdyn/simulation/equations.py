@@ -268,6 +268,11 @@ class SpringStops:
         q[self.limits.where[k]] = self.limits.values[k]
         self.pressed[k] ^= True
 
+    def settle(self, q: Array) -> None:
+        """Let springs change whose limits are reached at the time of another event, which rounding tells apart."""
+        for k in np.flatnonzero(self.levels(q) > 0).tolist():
+            self.change(k, q)
+
 
 class Phase(NamedTuple):
     """Which freedoms are held and which springs press from a time on.
@@ -443,7 +448,9 @@ class EquationsOfMotion:
         return tau, force
 
     def settle(self, t: float, y: Array) -> None:
-        """Decide which freedoms are held, and set their rates in y, which are zero but for rounding."""
+        """Decide which springs press and which freedoms are held, whose rates in y are zero but for rounding."""
+        if self.springs is not None:
+            self.springs.settle(y[: self.nq])
         if self.holding is not None:
             q, qd = self.parts(y)
             self.holding.settle(q, qd, self.forces(t, q, qd)[1] - self.holding.force)

@@ -340,6 +340,19 @@ def test_box_rests_on_a_spring_stop():
     assert_ledger_closes(run)
 
 
+def test_joints_that_reach_their_springs_at_the_same_time_all_return():
+    """After half an oscillation each, also where a joint is locked at that time."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    for name in ("one", "two", "three"):
+        hinge = sd.revolute("z", limits=(-1, 1), name=name)
+        tree.attach(sd.Inertia.rod(1, 1, "x", (0.5, 0, 0)), to="base", joint=hinge, name=f"rod {name}")
+    tree.attach(sd.Inertia.rod(1, 1, "x", (0.5, 0, 0)), to="base", joint=sd.revolute("z", name="other"), name="rod")
+    state = sd.State(tree, qd=np.ones(4))
+    run = sd.simulate(tree, state, 2.0, stops=sd.SpringStop(100.0), events=[sd.Lock("other", time=1.0)], rtol=1e-11)
+    assert_allclose(run.states[-1].q, np.pi * np.sqrt(1 / 3 / 100), rtol=1e-9)
+    assert_ledger_closes(run)
+
+
 @pytest.mark.parametrize("rate", [0.0, 0.5, -0.5])
 def test_spring_stop_at_the_start(rate):
     """At the limit with any rate, under a force that grows from zero, and compressed."""

@@ -1,6 +1,6 @@
 """A computed-torque controller in C for a UR5 that picks up a known crate, tested on the simulated arm.
 
-The dynamics are exported once, for the arm with the crate as an optional link. The running controller sets a bit when
+The law is exported once, for the arm with the crate as an optional link. The running controller sets a bit when
 the gripper closes and clears it when the gripper opens; no code is compiled again.
 
     python examples/export_controller.py [folder for the C source]
@@ -17,36 +17,21 @@ from pathlib import Path
 import numpy as np
 
 import screwdyn as sd
+from screwdyn import control
 
 CRATE = sd.Link("crate", sd.Inertia.box(3.0, (0.2, 0.15, 0.1)))
 GRIP = (0.0, 0.0, 0.08)  # the crate's centre in the frame of the flange
-KP, KD = 100.0, 20.0
 GRASP, RELEASE, END = 0.5, 1.5, 2.0
 
-CONTROLLER = """
-/* tau for following qr, qdr, qddr: inverse dynamics of the reference acceleration corrected by the errors. */
-void ur5_control(const double q[UR5_NV], const double qd[UR5_NV], const double qr[UR5_NV], const double qdr[UR5_NV],
-                 const double qddr[UR5_NV], unsigned long carried, double tau[UR5_NV]);
-
-void ur5_control(const double q[UR5_NV], const double qd[UR5_NV], const double qr[UR5_NV], const double qdr[UR5_NV],
-                 const double qddr[UR5_NV], unsigned long carried, double tau[UR5_NV])
-{
-    double a[UR5_NV];
-    for (int i = 0; i < UR5_NV; ++i)
-        a[i] = qddr[i] + KD * (qdr[i] - qd[i]) + KP * (qr[i] - q[i]);
-    ur5_inverse_dynamics(q, qd, a, carried, tau);
-}
-
-/* Calls the controller a number of times with different rates, to measure the time of a call. */
-void ur5_repeat(long times, const double q[UR5_NV], unsigned long carried, double tau[UR5_NV]);
-
-void ur5_repeat(long times, const double q[UR5_NV], unsigned long carried, double tau[UR5_NV])
+# Calls the controller a number of times with different rates, to measure the time of a call.
+REPEAT = """
+void ur5_repeat(long times, const double q[UR5_NQ], unsigned long carried, double tau[UR5_NV])
 {
     double qd[UR5_NV];
     while (times-- > 0) {
         for (int i = 0; i < UR5_NV; ++i)
             qd[i] = 0.1 * (double)(times % (i + 2));
-        ur5_control(q, qd, q, q, q, carried, tau);
+        ur5_computed_torque(q, qd, q, q, q, carried, tau);
     }
 }
 """
@@ -56,9 +41,9 @@ def export(folder):
     """Write, compile and load the controller."""
     tree = sd.robots.ur5()
     with tree.attached(CRATE, to="tool0", at=GRIP):
-        text = tree.c_source(["inverse_dynamics"], prefix="ur5_", optional=["crate"])
+        text = tree.c_source([LAW], prefix="ur5_", optional=["crate"])
     source = Path(folder, "ur5_control.c")
-    source.write_text(f"{text}\n#define KP {KP}\n#define KD {KD}\n{CONTROLLER}", encoding="ascii")
+    source.write_text(f"{text}\n{REPEAT}", encoding="ascii")
     library = source.with_suffix(".so")
     compiler = os.environ.get("CC", "cc")
     flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared"]
@@ -80,6 +65,10 @@ def reference(t):
     return middle + swing * s, swing * speed * c, -swing * speed**2 * s
 
 
+# The same law computes torques in C, where the reference is an argument, and in Python, from the present tree.
+LAW = control.ComputedTorque(sd.robots.ur5(), reference, kp=100.0, kd=20.0)
+
+
 def in_c(library, aware=True):
     """The compiled controller as a torque for simulate; if not ``aware`` of the crate, it never sets the bit."""
 
@@ -87,16 +76,10 @@ def in_c(library, aware=True):
         tau = np.empty(6)
         carried = ctypes.c_ulong(aware and "crate" in state.tree.links)
         given = [np.ascontiguousarray(x) for x in (state.q, state.qd, *reference(t))]
-        library.ur5_control(*map(pointer, given), carried, pointer(tau))
+        library.ur5_computed_torque(*map(pointer, given), carried, pointer(tau))
         return tau
 
     return torque
-
-
-def in_python(t, state):
-    """The same control law, computed from the present tree."""
-    q, qd, qdd = reference(t)
-    return state.tree.inverse_dynamics(state.q, state.qd, qdd + KD * (qd - state.qd) + KP * (q - state.q))
 
 
 def run(torque):
@@ -126,7 +109,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         library = export(sys.argv[1] if len(sys.argv) > 1 else scratch)
         ours, error = run(in_c(library))
-        theirs, error_python = run(in_python)
+        theirs, error_python = run(LAW)
         _, error_unaware = run(in_c(library, aware=False))
         print(f"largest difference between the runs with C and with Python: {np.abs(ours - theirs).max():.1e} rad")
         print(f"largest error: C {error:.1e} rad, Python {error_python:.1e} rad")

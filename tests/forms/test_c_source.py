@@ -381,7 +381,7 @@ def test_the_exported_controller_follows_its_reference(tmp_path):
     assert done.returncode == 0, done.stderr
     difference, error, unaware = (float(x) for x in re.findall(r": (?:C )?([0-9.e-]+) rad", done.stdout))
     assert difference < 1e-9 and error < 1e-9 and unaware > 1e-3
-    assert (tmp_path / "ur5_control.c").read_text().count("void ur5_inverse_dynamics(") == 2
+    assert (tmp_path / "ur5_control.c").read_text().count("void ur5_computed_torque(") == 2
 
 
 def test_constants_that_have_overflown_are_refused():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
+from screwdyn.backends.c import number
 from screwdyn.backends.tape.tape import Node, Recorded, Tape
 from screwdyn.backends.tape.trace import Scalars, scalars, solved, tangent
 from screwdyn.core.types import Array
@@ -38,6 +40,7 @@ class TracedState:
 
     def __init__(self, tree: Robot, source: _Source, tape: Tape) -> None:
         self.tree, self._tree, self._source, self._tape = self, tree, source, tape
+        self.single = source.single
         self.q, self.qd = self.inputs("q", tree.nq), self.inputs("qd", tree.nv)
         self.present = np.array([present(tape, needs) for needs in source.freedom_needs], dtype=object)
         self._recorded: dict[Request, tuple[Tape, Scalars]] = {}
@@ -70,6 +73,33 @@ class TracedState:
     def bits(self) -> Scalars:
         """1, and whether each optional link is present."""
         return np.array([1.0, *map(self.has, self._source.optional)], dtype=object)
+
+    def along(self, parts: Iterable[tuple[Array, Array]]) -> tuple[Scalars, Scalars, Recorded]:
+        """The rows of a table before and after the present time, and this time, within the table.
+
+        ``parts`` have rows that begin with their time, and which freedoms are present in them. Those of the present
+        freedoms serve, at the nearest time; if there are none, the time is NaN.
+        """
+        rows, search = list[Array](), list[str]()
+        for has, part in parts:
+            each = [*zip(self._source.freedom_needs, has, strict=True)]
+            wanted = dict(each)
+            if all(wanted[needs] == x and (needs or x) for needs, x in each):
+                asked = [f"(carried & {k:#x}ul) {'=!'[not x]}= {k:#x}ul" for k, x in wanted.items() if k]
+                search += [f"if ({' && '.join(asked)})"] if asked else []
+                search += [_NEAREST.format(first=len(rows), end=len(rows) + len(part) - 1)]
+                rows += [*part]
+        width, text = len(rows[0]), ("{" + ", ".join(map(number, row)) + "}" for row in rows)
+        table = [line for row in text for line in wrap(f"{row},", 110)]
+        self._source.before += [
+            f"static const double rows[{len(rows)}][{width}] = {{",
+            *(f"    {line}" for line in table),
+            "};",
+            *("const double *before = rows[0], *after = rows[1];", "double nearest = 0.0, now;", "int row, found = 0;"),
+            *(line for part in search for line in part.splitlines()),
+            "now = !found ? NAN : t < before[0] ? before[0] : t > after[0] ? after[0] : t;",
+        ]
+        return self.inputs("before", width), self.inputs("after", width), self._tape.input(("now", 0))
 
     def joint_force(self, q: Any, qd: Any) -> Array:
         """Own forces of the joints."""
@@ -122,6 +152,22 @@ class TracedState:
         return Recorded(self._tape, self._tape.position(Node("-", zero.node, x.node))).sqrt() if x.minus else x.sqrt()
 
 
+# For least squares: what is added to a unit diagonal, in double and in float, and the number of iterations.
+_REGULAR, _ITERATIONS = (1e-10, 1e-4), 5
+# The rows between which the time is, or to which it is nearest.
+_NEAREST = """\
+    for (row = {first}; row < {end}; row++) {{
+        const double early = rows[row][0] - t, late = t - rows[row + 1][0];
+        const double away = early > 0.0 ? early : late > 0.0 ? late : 0.0;
+        if (!found || away < nearest) {{
+            found = 1;
+            nearest = away;
+            before = rows[row];
+            after = rows[row + 1];
+        }}
+    }}"""
+
+
 def positive(x: Any) -> Any:
     """1 if x > 0, 0 otherwise."""
     return x.positive() if isinstance(x, Recorded) else float(x > 0.0)
@@ -130,6 +176,22 @@ def positive(x: Any) -> Any:
 def chosen(which: Any, one: Any, other: Any) -> Any:
     """The one where a scalar is 1, the other where it is 0; exact."""
     return one * which + other * (1.0 - which)
+
+
+def least_squares(information: Scalars, b: Scalars, single: bool) -> Scalars:
+    """The solution of least norm, with unit diagonal, of a system that may not determine it.
+
+    Iterated regularisation, without branches: what the system determines converges, all else stays near zero.
+    """
+    diagonal = information.diagonal()
+    known = np.array([positive(x) for x in diagonal], dtype=object)
+    size = np.array([chosen(yes, x, 1.0).sqrt() for yes, x in zip(known, diagonal, strict=True)], dtype=object)
+    unit, b = information / size[:, None] / size, b / size
+    regular, x = unit + _REGULAR[single] * np.eye(len(b)), np.zeros(len(b))
+    for _ in range(_ITERATIONS):
+        x = x + solved(regular, b - unit @ x)
+    found: Scalars = x / size
+    return found
 
 
 def bounded(x: Any, lower: Any, upper: Any) -> Any:

@@ -190,7 +190,7 @@ class TrackingLaw(Law):
         """The law in C, with its reference as arguments that have entries for all positions and freedoms."""
         law = at.host(self)
         plan = law._planned(at)
-        _check_numbers(plan)
+        _check_numbers(at)
         reference = [np.zeros(len(self.positions), dtype=object), *np.zeros((2, len(self.coordinates)), dtype=object)]
         reference[0][plan.positions_of_reference] = at.inputs("q_ref", at.nq)[plan.positions]
         for x, name in zip(reference[1:], self._given[3:5], strict=True):
@@ -246,11 +246,12 @@ def _shared(own: tuple[str, ...], names: tuple[str, ...]) -> Any:
     return np.array(pairs, dtype=np.intp).reshape(-1, 2).T
 
 
-def _check_numbers(plan: _Plan) -> None:
-    """ScrewdynError if positions of driven joints are not numbers whose differences are errors, as C needs them."""
-    if plan.several:
-        groups = [name for name in plan.tree.joints if plan.tree.joint(name).chart is not None]
-        raise ScrewdynError(f"a law in C drives joints whose positions are numbers, not {', '.join(groups)}")
+def _check_numbers(tree: Robot, passive: bool = False) -> None:
+    """ScrewdynError if positions of driven joints, or all, are not numbers whose differences are errors, as C needs."""
+    joints = {name: tree.joint(name) for name in tree.joints}
+    groups = [name for name, x in joints.items() if x.chart is not None and (passive or not x.passive)]
+    if groups:
+        raise ScrewdynError(f"a law in C has errors of joints whose positions are numbers, not {', '.join(groups)}")
 
 
 def _all_or(indices: Any, count: int) -> Any:

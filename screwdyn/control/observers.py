@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping
 from itertools import compress
 from typing import Any
@@ -17,6 +18,18 @@ from screwdyn.robots.identification import consistent_fit, is_consistent
 
 # Eigenvalue of the information, of unit diagonal, below which a direction counts as not determined.
 _UNDETERMINED = 1e-9
+# What an estimator keeps in C between calls, with its shape; "v" is the number of freedoms.
+_KEPT: dict[str, tuple[Any, ...]] = {
+    "_information": (10, 10),
+    "_sum": (10,),
+    "windows": (),
+    "_columns": ("v", 10),
+    "_known": ("v",),
+    "_last_columns": ("v", 10),
+    "_last_rate": ("v",),
+    "_torques": (),
+    "_left": (),
+}
 
 
 class _Momentum:
@@ -232,28 +245,41 @@ class PayloadEstimator:
         new = seen.begins(t, state, "estimator")
         tree, q, qd = seen.tree, state.q, state.qd
         if new:
-            UnknownNameError.check(self.link, tree.links)
-            body = tree.link(self.link).inertia
-            self._of_tree = np.zeros(10) if body is None else body.parameters
-            self._variances = self._of(tree, self._noise), self._of(tree, self._momentum_noise)
-            if not (known := self._variances[0] + self._variances[1] > 0).all():
-                lacking = ", ".join(compress(tree.coordinates, ~known))
-                raise ScrewdynError(f"each freedom needs a noise of its torque or of its momentum above 0: {lacking}")
-            self._left = 0
-        Y = tree.momentum_rate_regressor(self.link, q, qd)
-        rate = seen.rate(state) - Y @ self._of_tree  # of all other links
+            self._watch(tree)
+        Y, rate = self._rates(state)
         if self._left:
-            self._columns += 0.5 * seen.period * (self._last_columns + Y)
-            self._known += seen.period * (seen.torque(tau) + 0.5 * (self._last_rate + rate))
-            self._torques += seen.period**2
-            self._left -= 1
+            self._integrate(Y, rate, seen.torque(tau), seen.period)
             if not self._left:
                 self._add(*self._momenta(tree, q, qd))
+                self.windows += 1
         else:
             # A window begins one call after the last one has ended, so that their noise is independent.
             P, p = self._momenta(tree, q, qd)
             self._columns, self._known, self._torques, self._left = P, p, 0.0, self.window
         self._last_columns, self._last_rate = Y, rate
+
+    def _watch(self, tree: Robot) -> None:
+        """Note the tree; errors as of a call."""
+        UnknownNameError.check(self.link, tree.links)
+        body = tree.link(self.link).inertia
+        self._of_tree = np.zeros(10) if body is None else body.parameters
+        self._variances = self._of(tree, self._noise), self._of(tree, self._momentum_noise)
+        if not (known := self._variances[0] + self._variances[1] > 0).all():
+            lacking = ", ".join(compress(tree.coordinates, ~known))
+            raise ScrewdynError(f"each freedom needs a noise of its torque or of its momentum above 0: {lacking}")
+        self._left = 0
+
+    def _rates(self, state: State) -> tuple[Array, Array]:
+        """The regressor of the link in what changes p besides torques, and what changes p of all other links."""
+        Y = self._momentum.tree.momentum_rate_regressor(self.link, state.q, state.qd)
+        return Y, self._momentum.rate(state) - Y @ self._of_tree
+
+    def _integrate(self, Y: Array, rate: Array, tau: Array, period: float) -> None:
+        """Add a period to the sums of the window."""
+        self._columns = self._columns + 0.5 * period * (self._last_columns + Y)
+        self._known = self._known + period * (tau + 0.5 * (self._last_rate + rate))
+        self._torques += period * period
+        self._left -= 1
 
     def _of(self, tree: Robot, noise: float | Mapping[str, float]) -> Array:
         """Variances of all freedoms."""
@@ -272,9 +298,42 @@ class PayloadEstimator:
         """Add what a window says: (P − columns) π = known − p, with the variance of the sums."""
         A, b = P - self._columns, self._known - p
         weights = 1.0 / (self._torques * self._variances[0] + 2.0 * self._variances[1])
-        self._information += A.T @ (weights[:, None] * A)
-        self._sum += A.T @ (weights * b)
-        self.windows += 1
+        self._information = self._information + A.T @ (weights[:, None] * A)
+        self._sum = self._sum + A.T @ (weights * b)
+
+    def _in_c(self, tree: Robot) -> Any:
+        from screwdyn.control.in_c import request
+
+        result, given = Result("parameters", (10,), "kg, kg m and kg m^2"), ("q", "qd", "tau", "dt")
+        return request(self, tree, given, result, *(name.strip("_") for name in _KEPT), "carried")
+
+    def _recorded(self, at: Any) -> list[Any]:
+        from screwdyn.control.in_c import chosen, least_squares, positive
+
+        one, bits, has = copy.copy(self), at.bits, at.has(self.link)
+        one._momentum = _Momentum()
+        one._momentum.watch(at)
+        one._watch(at)
+        one._of_tree = at.numbers(one._of_tree)
+        for name, shape in _KEPT.items():
+            sizes = [at.nv if x == "v" else x for x in shape]
+            setattr(one, name, at.kept(name.strip("_"), math.prod(sizes)).reshape(sizes)[()])
+        before = vars(one).copy()
+        changed = at.kept("carried", len(bits)) - bits
+        goes_on = positive(before["_left"]) * (1.0 - positive(changed @ changed))
+        Y, rate = one._rates(at)
+        one._integrate(Y, rate, at.inputs("tau", at.nv), at.dt)
+        ends = goes_on * (1.0 - positive(one._left - 0.5))
+        P, p = one._momenta(at, at.q, at.qd)
+        # The variance of a window that has no duration yet may be zero.
+        one._torques, torques = chosen(ends, one._torques, 1.0), one._torques
+        one._add(P, p)
+        begun = {"_columns": P, "_known": p, "_torques": 0.0, "_left": float(self.window)}
+        now = vars(one) | {"_torques": torques, "_last_columns": Y, "_last_rate": rate, "windows": one.windows + ends}
+        now |= {name: chosen(goes_on, now[name], x) for name, x in begun.items()}
+        now |= {name: chosen(ends, now[name], before[name]) for name in ("_information", "_sum")}
+        kept = [np.atleast_1d(has * now[name]) for name in _KEPT]
+        return [least_squares(kept[0], kept[1], at.single), *kept, bits]
 
     @property
     def _scaled(self) -> tuple[Array, Array, Array]:

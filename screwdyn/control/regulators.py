@@ -19,6 +19,8 @@ from screwdyn.tree import KinematicTree
 _REST = 1e-6
 # Relative singular value below which torques do not reach a direction, or weights do not see it.
 _UNREACHED = 1e-7
+# Time constants of the fastest motion over which one exponential serves.
+_FOLDS = 5.0
 
 # Numbers, diagonals or matrices, or a function of the names of the freedoms that returns one.
 Weights = ArrayLike | Callable[[tuple[str, ...]], ArrayLike]
@@ -84,7 +86,7 @@ class LQR(Law):
         return _fed_back(self, self._part, state, self.q, np.zeros(len(state.qd)), self.tau, self.gain)
 
     def _recorded(self, at: Any) -> list[Any]:
-        _check_numbers(self._plan_of(at))
+        _check_numbers(at, passive=True)
         return super()._recorded(at)
 
 
@@ -136,8 +138,35 @@ class TimeVaryingLQR(Law):
         q, qd = np.split(part.motion(now), [len(state.q)])
         return _fed_back(self, part, state, q, qd, tau, gain)
 
-    def _in_c(self, tree: Any) -> Any:
-        raise ScrewdynError("the gains of TimeVaryingLQR change with time, which functions in C do not know; use LQR")
+    _given = ("t", "q", "qd")
+
+    def _recorded(self, at: Any) -> list[Any]:
+        """As a call, from a table of torques, gains, [q; q̇] and its rates at the samples."""
+        _check_numbers(at, passive=True)
+        names, n = at.coordinates, at.nv
+        active = [k for k, passive in enumerate(at.model.passive) if not passive]
+        parts = []
+        for part in self._parts:
+            if {*part.coordinates} <= {*names}:
+                own, count = [names.index(x) for x in part.coordinates], len(part.t)
+                curves, K = np.zeros((count, 5, n)), np.zeros((count, n, 2, n))
+                motion = part.motion(part.t), part.motion(part.t, 1)
+                curves[:, :, own] = np.stack([part.torques, *(y for x in motion for y in np.split(x, 2, 1))], axis=1)
+                driven = [own[k] for k in part.active]
+                K[np.ix_(range(count), driven, range(2), own)] = part.gains.reshape(count, len(driven), 2, -1)
+                rows = part.t, curves[:, 0, active], K[:, active].reshape(count, -1), curves[:, 1:].reshape(count, -1)
+                parts.append((np.isin(range(n), own), np.column_stack(rows)))
+        if not parts:
+            raise _other_freedoms(at, self._parts[0].t[0], self._parts[0].coordinates)
+        before, after, now = at.along(parts)
+        h, x = after[0] - before[0], (now - before[0]) / (after[0] - before[0])
+        held = len(active) * (1 + 2 * n) + 1
+        tau, K = np.zeros(n, dtype=object), (1.0 - x) * before[1:held] + x * after[1:held]
+        tau[active], K = K[: len(active)], K[len(active) :].reshape(-1, 2 * n)
+        (y0, r0), (y1, r1) = (row[held:].reshape(2, 2 * n) for row in (before, after))
+        y = y0 + x * x * (3.0 - 2.0 * x) * (y1 - y0) + h * x * (1.0 - x) * ((1.0 - x) * r0 - x * r1)
+        part = _Part(names, active, before[:1], tau, K)
+        return [_fed_back(at.host(self), part, at, y[:n], y[n:], tau, K) * at.present]
 
 
 class _Part(NamedTuple):
@@ -180,30 +209,34 @@ def _along(motion: Any, Q: Weights, R: Weights, final: Weights | None) -> _Part:
     Q, R = _weights(model, Q, R)
     A, RB = model.A, np.linalg.solve(R, np.swapaxes(model.B, -1, -2))
     H = np.block([[A, -model.B @ RB], [np.broadcast_to(-Q, A.shape), -np.swapaxes(A, -1, -2)]])
-    steps = expm(-0.5 * np.diff(t)[:, None, None] * (H[:-1] + H[1:]))
+    # Exponentials over many time constants are singular to rounding.
+    parts = max(1, int(np.ceil(np.abs(np.linalg.eigvals(H)).max() * np.diff(t).max() / _FOLDS)))
+    steps = expm(-0.5 / parts * np.diff(t)[:, None, None] * (H[:-1] + H[1:]))
     if final is None:
         try:
             P, _ = _riccati(tree.linearize(motion.q[-1], motion.qd[-1], motion.torque[-1]), Q, R)
         except ScrewdynError:
-            rest = expm(-np.mean(np.diff(t)) * H[-1])
-            P = reduce(lambda P, _: _before(P, rest), t, np.zeros(Q.shape))
+            rest = expm(-np.mean(np.diff(t)) / parts * H[-1])
+            P = reduce(lambda P, _: _before(P, rest, parts), t, np.zeros(Q.shape))
     else:
         P = _matrix("final", final, model.coordinates, 2 * len(model.coordinates), 0.0)
     gains = np.empty(RB.shape)
     gains[-1] = RB[-1] @ P
     for k in range(len(t) - 2, -1, -1):
-        P = _before(P, steps[k])
+        P = _before(P, steps[k], parts)
         gains[k] = RB[k] @ P
     y, rate = (motion.q, motion.qd), (tree.position_rate(motion.q, motion.qd), motion.qdd)
     cubic = CubicHermiteSpline(t, np.hstack(y), np.hstack(rate))
     return _Part(model.coordinates, _indices(model), t, motion.torque, gains, cubic)
 
 
-def _before(P: Array, step: Array) -> Array:
-    """P before an interval with a given exponential of the Hamiltonian matrix."""
-    X = step @ np.concatenate([np.eye(len(P)), P])
-    P = np.linalg.solve(X[: len(P)].T, X[len(P) :].T)
-    return 0.5 * (P + P.T)
+def _before(P: Array, step: Array, parts: int) -> Array:
+    """P before an interval with a given exponential of the Hamiltonian matrix over each of its parts."""
+    for _ in range(parts):
+        X = step @ np.concatenate([np.eye(len(P)), P])
+        P = np.linalg.solve(X[: len(P)].T, X[len(P) :].T)
+        P = 0.5 * (P + P.T)
+    return P
 
 
 def _indices(model: Any) -> list[int]:

@@ -30,6 +30,7 @@ from screwdyn.physics.table import ARMATURE, FIRST, MASS, OWN_MASS, OWN_ROWS, PA
 
 # Arguments of the functions, in order.
 _ARGUMENTS = {
+    "t": "time on the clock of the run, s",
     "q": "positions, rad or m",
     "qd": "rates, rad/s or m/s",
     "qdd": "accelerations, rad/s^2 or m/s^2",
@@ -248,7 +249,7 @@ class _Source:
 
     def __init__(self, model: Model, prefix: str, optional: tuple[str, ...], single: bool) -> None:
         self.model, self.prefix, self.optional = model, prefix, optional
-        self.code = _single if single else str  # what C text becomes
+        self.single, self.code = single, _single if single else str  # what C text becomes
         if optional:
             check_open(model.topology, "C source with optional links")
         for link in optional:
@@ -266,6 +267,7 @@ class _Source:
             from screwdyn.backends.closed_form import member_names
 
             self.members = member_names(symbols, [macro for macro, _ in self.macros()])
+        self.before: list[str] = []  # statements at the beginning of the function that is being recorded
         # Arguments of all functions after those of the state, with their declarations.
         self.further = {_STRUCT: f"const {prefix}parameters *{_STRUCT}"} if symbols else {}
         if optional:
@@ -453,6 +455,7 @@ class _Function:
 
     def __init__(self, source: _Source, group: tuple[Request, ...]) -> None:
         self.source, self.group, self.tape = source, group, Tape()
+        source.before = self.before = list[str]()
         self.inputs = [x for x in _ARGUMENTS if any(x in request.entry.arguments for request in group)]
         found = [(request, result, y) for request in group for result, y in source.named(self.tape, request)]
         names = [result.name for _, result, _ in found]
@@ -495,7 +498,7 @@ class _Function:
         upper, prefix = self.source.prefix.upper(), self.source.prefix
         sizes = {"q": f"{upper}NQ", "v": f"{upper}NV"}
         arguments = [
-            "double dt" if x == "dt" else f"const double {x}[{sizes['q' if x in ('q', 'q_ref') else 'v']}]"
+            f"double {x}" if x in ("t", "dt") else f"const double {x}[{sizes['q' if x in ('q', 'q_ref') else 'v']}]"
             for x in self.inputs
         ]
         arguments += self.source.further.values()
@@ -512,14 +515,15 @@ class _Function:
         live = self.tape.live(x for array in outputs.values() for x in array)
         inputs = [self.tape.nodes[at].a for at in live if self.tape.nodes[at].op == "input"]
         numbers = [what for kind, what in inputs if kind == "symbol"]
-        lines: list[str] = []
-        text: dict[Any, str] = {}
+        lines, text = self.before, dict[Any, str]()
         if numbers:
             from screwdyn.backends.closed_form import computed
 
-            lines, text = computed(numbers, self.source.members, _STRUCT)
-        lines += statements(self.tape, outputs, lambda name: _read(name, text))
+            more, text = computed(numbers, self.source.members, _STRUCT)
+            lines = lines + more
+        lines = lines + statements(self.tape, outputs, lambda name: _read(name, text))
         read = {"carried" if kind in _CARRIED else _STRUCT if kind == "symbol" else kind for kind, _ in inputs}
+        read |= {*re.findall(r"\w+", " ".join(self.before))}
         lines += [f"(void){x};" for x in (*self.inputs, *self.source.further) if x not in read]
         return self.source.code("\n".join(f"    {line}" for line in lines))
 
@@ -549,7 +553,7 @@ def _read(name: Any, numbers: Mapping[Any, str]) -> str:
         return numbers[i]
     if group in _CARRIED:
         return f"(carried & {hex(i)}ul) == {hex(i)}ul ? {_CARRIED[group]}"
-    return "dt" if group == "dt" else f"{group}[{i}]"
+    return group if group in ("t", "dt", "now") else f"{group}[{i}]"
 
 
 def quoted(name: str) -> str:

@@ -156,6 +156,97 @@ def test_external_torques_are_those_of_python(library):
     assert np.abs(r).max() > 1.0
 
 
+@pytest.mark.parametrize(("real", "digits"), [("double", 1e-12), ("float", 1e-4)])
+def test_gains_along_a_run_are_those_of_python(tmp_path, real, digits):
+    """Before, between and after the samples of a run whose arm has a crucible on a hook in its second part."""
+    arm, hook = sd.robots.pelican(), sd.revolute("z", passive=True, name="hook")
+    crucible = sd.Link("crucible", sd.Inertia.planar(1.5, (0.08, 0), 0.006))
+
+    def torque(t, state):
+        push = 8 * (np.array([-0.6, 1 + 0.2 * np.sin(t)]) - state.q[:2]) - 3 * state.qd[:2]
+        return np.append(state.tree.gravity_vector(state.q)[:2] + push, np.zeros(state.tree.nv - 2))
+
+    pick = sd.Grasp(crucible, to="link2", joint=hook, twist="at_rest", time=0.4)
+    events = [pick, sd.Release("crucible", time=1.1)]
+    run = sd.simulate(arm, sd.State(arm, [-1.0, 0.8]), 1.5, torque, events, step=0.02)
+    law = control.TimeVaryingLQR(run, lambda names: [1e2] * len(names) + [1.0] * len(names), 0.01)
+    whole = arm.copy()
+    whole.attach(crucible, to="link2", joint=hook)
+    function = load(whole.c_source([law], optional=["crucible"], real=real), tmp_path).time_varying_lqr
+    function.restype, rng = None, np.random.default_rng(6)
+    for t in [*run.t[::7], *rng.uniform(-0.2, 1.8, 40)]:
+        q, qd, tau = np.array([-0.8, 1.0, 0.1]) + 0.1 * rng.normal(size=3), 0.1 * rng.normal(size=3), np.full(3, np.nan)
+        given = [x.astype(real if real == "double" else np.float32) for x in (q, qd, tau)]
+        for bit, tree in enumerate((arm, whole)):
+            clock = ctypes.c_double(t) if real == "double" else ctypes.c_float(t)
+            function(clock, *map(pointer, given[:2]), ctypes.c_ulong(bit), pointer(given[2]))
+            expected = law(t, sd.State(tree, q[: tree.nv], qd[: tree.nv]))
+            assert_allclose(given[2][: tree.nv], expected, atol=digits * 100)
+            assert not given[2][tree.nv :].any()
+    alone = load(arm.c_source([control.TimeVaryingLQR(run, 1.0, 1.0)], prefix="a_"), tmp_path).a_time_varying_lqr
+    alone.restype = None
+    alone(ctypes.c_double(0.7), *map(pointer, (q, qd, tau)))
+    assert np.isfinite(tau[:2]).all()
+
+
+def test_parameters_of_a_payload_are_those_of_python(tmp_path):
+    """The crate is there in all quarters but the third, the bob, which another window takes up, in the second."""
+    noise = {name: 0.5 for name in WHOLE.coordinates if not name.startswith("hook")}
+    given = {"noise": noise, "momentum_noise": 0.02, "window": 7}
+    library = load(WHOLE.c_source([control.PayloadEstimator("crate", **given)], optional=OPTIONAL), tmp_path)
+    library.payload_estimator.restype, rng, n = None, np.random.default_rng(7), WHOLE.nv
+    kept, found, t = np.zeros(100 + 10 + 1 + 22 * n + 2 + 3), np.zeros(10), 0.0
+    estimator, windows, compared = control.PayloadEstimator("crate", **given), [], 0
+    start, speed, wave = arguments(rng)[0], rng.normal(size=n), rng.uniform(0.1, 0.5, n + 2)
+    for k in range(200):
+        bits, q, qd = (1, 3, 2, 1)[k // 50], start + 0.5 * np.sin(wave[:-1] * k), speed * np.cos(wave[1:-1] * k)
+        q[-4:] = start[-4:]
+        tau = rng.normal(size=n)
+        clock = ctypes.c_double(4e-3 if k else 0.0), ctypes.c_ulong(bits)
+        library.payload_estimator(*map(pointer, (q, qd, tau)), *clock, pointer(kept), pointer(found))
+        if not bits & 1:
+            estimator = control.PayloadEstimator("crate", **given)
+            assert not kept[:-3].any() and not found.any()
+            continue
+        state, _, at = in_python(bits, [q, qd, *3 * [q]])
+        estimator(t := 4e-3 * k, state, tau[at])
+        windows.append(estimator.windows)
+        assert kept[110] == estimator.windows
+        assert_allclose(kept[:100].reshape(10, 10), estimator._information, rtol=1e-9, atol=1e-9)
+        if estimator._scaled[1][0] > 1e-6:  # otherwise some are hardly determined
+            compared += 1
+            assert_allclose(found, estimator.parameters, rtol=1e-7, atol=1e-7)
+    assert compared > 20
+    assert windows[49] == 6 and windows[99] == 12 and windows[-1] == 6 and t > 0
+
+
+@pytest.mark.parametrize(("real", "digits"), [("double", 1e-6), ("float", 2e-2)])
+def test_parameters_that_the_motion_leaves_open_are_those_of_least_norm(tmp_path, real, digits):
+    arm = sd.robots.two_link()
+    arm.attach(sd.Link("crate"), to="link2", at=(0.7, 0.1, 0))
+    estimator, kind = control.PayloadEstimator("crate", noise=0.1, window=5), np.float64 if real == "double" else "f4"
+    function = load(arm.c_source([estimator], real=real), tmp_path).payload_estimator
+    function.restype, kept, found = None, np.zeros(100 + 10 + 1 + 44 + 3, dtype=kind), np.zeros(10, dtype=kind)
+    loaded = sd.robots.two_link()
+    loaded.attach(CRATE, to="link2", at=(0.7, 0.1, 0), name="crate")
+    for k in range(400):
+        at, middle = 0.01 * k, 0.01 * (k - 0.5)
+        q, qd = (np.array([np.sin(2 * at), np.cos(3 * at)]), np.array([2 * np.cos(2 * at), -3 * np.sin(3 * at)]))
+        q_, qd_, qdd_ = (np.array(x) for x in zip(_wave(1, 2, middle), _wave(1, 3, middle + np.pi / 6), strict=True))
+        tau = loaded.inverse_dynamics(q_, qd_, qdd_)
+        step = ctypes.c_double(0.01 * (k > 0)) if real == "double" else ctypes.c_float(0.01 * (k > 0))
+        function(*(pointer(x.astype(kind)) for x in (q, qd, tau)), step, pointer(kept), pointer(found))
+        estimator(at, sd.State(arm, q, qd), tau)
+    assert np.isinf(np.diag(estimator.covariance)).sum() >= 5
+    assert_allclose(found, estimator.parameters, atol=digits)
+
+
+def _wave(size, speed, t):
+    """A sine and its derivatives."""
+    s, c = np.sin(speed * t), np.cos(speed * t)
+    return size * s, size * speed * c, -size * speed**2 * s
+
+
 def test_single_precision_and_a_regulator(tmp_path):
     arm = sd.robots.ur5()
     arm.attach(CRATE, to="tool0", name="crate")
@@ -205,10 +296,15 @@ def test_laws_that_c_does_not_have():
     with pytest.raises(sd.ScrewdynError, match="positions are numbers, not wrist"):
         ball.c_source([control.ComputedTorque(ball, lambda t: None)])
     assert "void gravity_compensation(" in ball.c_source([control.GravityCompensation(ball)])
-    hanging = sd.robots.two_link()
-    run = sd.simulate(hanging, sd.State(hanging, [-1.57, 0.0]), 0.01)
-    with pytest.raises(sd.ScrewdynError, match="TimeVaryingLQR change with time"):
-        hanging.c_source([control.TimeVaryingLQR(run, 1.0, 1.0)])
+    free = sd.KinematicTree()
+    free.attach(BOB, to="base", joint=sd.prismatic("x", name="rail"), name="cart")
+    run = sd.simulate(free, sd.State(free), 0.01)
+    regulator = control.TimeVaryingLQR(run, 1.0, 1.0)
+    free.attach(BOB, to="cart", joint=sd.spherical(name="hook", passive=True), name="bob")
+    with pytest.raises(sd.ScrewdynError, match="positions are numbers, not hook"):
+        free.c_source([regulator])
+    with pytest.raises(sd.ScrewdynError, match="it lacks rail"):
+        sd.robots.two_link().c_source([regulator])
 
 
 def test_an_estimate_that_no_joint_moves_stays():

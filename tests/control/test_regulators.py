@@ -109,6 +109,16 @@ def test_along_a_run_the_gains_are_those_of_the_riccati_equation():
     assert_allclose(feedback, -B.T @ P @ x / R, rtol=1e-4)
 
 
+def test_samples_may_be_many_time_constants_apart():
+    """The gains of a motion at rest are those of the steady state, whatever the samples."""
+    tree = slider()
+    run = sd.simulate(tree, sd.State(tree), 40.0, step=20.0)
+    law = control.TimeVaryingLQR(run, [9.0, 0.0], 0.25, final=1.0)
+    gain = control.LQR(tree, [0.0], [9.0, 0.0], 0.25).gain
+    state = sd.State(tree, [0.2], [0.1])
+    assert_allclose(law(0.0, state), -gain @ [0.2, 0.1], rtol=1e-9)
+
+
 def test_along_a_run_a_disturbed_crucible_returns():
     arm, q = carrying()
 

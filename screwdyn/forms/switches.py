@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends.llvm.program import IMPACT, StepKind, Stepper
-from screwdyn.core import Array, ScrewdynError, ShapeError, TopologyError
+from screwdyn.core import Array, Flags, ScrewdynError, ShapeError, TopologyError
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.numbers import Numbers
 from screwdyn.mechanism.structure import Mechanism, Switch
@@ -302,13 +302,26 @@ class Lanes:
             qd[held] = 0.0
 
     def check_start(self, q: Array) -> None:
-        """Raise an error if a freedom begins beyond a stop."""
+        """Raise an error if a freedom begins beyond a stop, at the start of a run or where a change lets it move."""
+        union, limits = self.union, self.union.limits
+        if not limits.keys:
+            return
+        self._check_stops(q, ~self._held[limits.rows].T, "")
+        for e, (places, values) in enumerate(x[0] for x in union.starts):
+            runs = self.due[e] >= 0
+            start = q.copy()  # a joint that is locked at the start stays where it is
+            start[:, places] = values
+            frees = np.isin(limits.rows, np.intersect1d(union.frees[e], union.held))
+            self._check_stops(start, runs[:, None] & frees, f" after the {union.kinds[e]}")
+
+    def _check_stops(self, q: Array, moving: Flags, when: str) -> None:
+        """Raise an error if one of the freedoms that move is beyond its stop."""
         limits = self.union.limits
-        beyond = (limits.excess(q) > _PASSED) & ~self._held[limits.rows].T
+        beyond = (limits.excess(q) > _PASSED) & moving
         if beyond.any():
             run, k = np.argwhere(beyond)[0].tolist()
             name, value = limits.keys[k][2], q[run, limits.where[k]]
-            raise ScrewdynError(f"{name!r} is at {value:g} in run {run}, beyond its stop at {limits.values[k]:g}")
+            raise ScrewdynError(f"{name!r} is at {value:g} in run {run}{when}, beyond its stop at {limits.values[k]:g}")
 
     def stop(self, q: Array, qd: Array) -> None:
         """Let freedoms strike the stops that they have passed, and leave those from which forces draw them, in place.

@@ -1,5 +1,6 @@
 """Changes within rollouts against runs of one lane each, in which the tree is really changed."""
 
+from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
@@ -469,6 +470,23 @@ def test_stops_beside_changes():
     assert (door[390:] == 0.5).all() and (hook[390:800] == 0.2).all()
     assert 0 < hook[801] < 1e-3 and (hook[990:] == 0.2).all() and hook[820] < 0.1
     assert np.abs(run.qd[390:800]).max() < 1e-180
+
+
+def test_changes_that_begin_beyond_a_stop():
+    """As by :func:`simulate`; of the runs in which they happen, which has any start that a joint may have."""
+    tree, hook = robots.pelican(), sd.revolute("z", passive=True, name="pin", limits=(-0.1, 0.1))
+    start, box = (np.zeros((3, 2)), np.zeros((3, 2)), 3, 1e-3), Inertia.box(2.0, (0.2, 0.2, 0.2), com=(0, 0, 0.3))
+    grasp = Grasp(box, to="link2", name="crate", joint=hook, start=0.15, twist="at_rest")
+    refused = "'pin' is at 0.15 in run 1 after the {}, beyond its stop at 0.1"
+    with pytest.raises(ScrewdynError, match=refused.format("Grasp")):
+        tree.compile().rollout(*start, events=[(grasp, [-1, 2, -1])], stops="inelastic")
+    tree.compile().rollout(*start, events=[(grasp, -1)], stops="inelastic")
+    tree.attach(box, to="link2", joint=hook, name="crate")
+    for at in (0.15, 0.05):
+        locked = tree.copy()
+        locked.lock("pin", at=at)
+        with pytest.raises(ScrewdynError, match=refused.format("Unlock")) if at > 0.1 else nullcontext():
+            locked.compile().rollout(*start, events=[(Unlock("pin"), [-1, 1, 1])], stops="inelastic")
 
 
 @pytest.mark.parametrize(

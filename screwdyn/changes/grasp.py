@@ -21,10 +21,10 @@ from screwdyn.core import Array, ArrayLike, EquilibriumError, ScrewdynError, Sha
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.search import stable_equilibrium
 from screwdyn.mechanism import FIXED, Joint, Shapes, pose_at
+from screwdyn.mechanism.plausible import check_reach
 from screwdyn.mechanism.structure import Body, Handle, Mechanism, Switch, require_joint
 from screwdyn.mechanism.topology import Topology, check_exchange, without_bridges
 from screwdyn.physics import LARGEST, Robot, State, check_state
-from screwdyn.physics.plausible import check_reach
 from screwdyn.screws import screw
 
 # Distance beyond a limit, rad or m, that counts as rounding of an equilibrium.
@@ -157,7 +157,7 @@ class Grasp(Scheduled[GraspEvent]):
                 f"start must be positions of the new joint, or 'hanging' for a payload without a pose; got {start!r}"
             )
         hand, rates = tree.forward_kinematics(self.to, state.q), tree.link_twist(self.to, state.q, state.qd, "body")
-        handle = tree.attach(body, self.to, joint, self.at, self.name, prefix=self.prefix, shape=self.shape)
+        handle = tree._hang(body, self.to, joint, self.at, self.name, self.prefix, self.shape)
         new = tree.topology.attachments[handle.name]
         if pose is not None:
             T = screw.inverse(hand) @ screw.as_pose(pose, f"the pose of {handle.name!r}")
@@ -332,7 +332,8 @@ def grasp(
     Warns
     -----
     ScrewdynWarning
-        If the payload is farther from ``to`` than the links on the way to the base and the payload are long together.
+        If the payload is farther from ``to`` than the links of the moving chain and the payload are long together; if
+        ``start`` is an angle far beyond the limits of the joint, or a quaternion (1, 0, 0, 0), as for :class:`State`.
 
     Notes
     -----

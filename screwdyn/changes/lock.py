@@ -10,6 +10,7 @@ import numpy as np
 from screwdyn.changes import law
 from screwdyn.changes.change import Change, JointName, Scheduled
 from screwdyn.core import Array, ArrayLike, ShapeError
+from screwdyn.mechanism.plausible import check_angles
 from screwdyn.mechanism.structure import Mechanism, Switch
 from screwdyn.physics import Robot, State
 
@@ -122,6 +123,11 @@ def lock(tree: Robot, joint: str, state: State | None = None, *, at: ArrayLike |
     StaleHandleError, SingularAttachmentError, InertiaError
         For the state, as for :meth:`grasp`.
 
+    Warns
+    -----
+    ScrewdynWarning
+        If ``at`` is an angle far beyond the limits of the joint, as for :class:`State`.
+
     Examples
     --------
     >>> import screwdyn as sd
@@ -134,6 +140,8 @@ def lock(tree: Robot, joint: str, state: State | None = None, *, at: ArrayLike |
     """
     if state is None:
         tree.topology = tree.topology.lock(joint, at)
+        if (locked := tree.lock_of(joint)) is not None:
+            check_angles(joint, locked.joint, locked.q)
         return None
     if at is not None:
         raise ShapeError("the joint is locked at its position of the state, so at= cannot be given with a state")

@@ -13,10 +13,10 @@ from screwdyn.changes.change import ImpactEvent, LinkName, Pose, Scheduled
 from screwdyn.core import Array, ArrayLike, ShapeError, UnknownNameError
 from screwdyn.mechanism import Handle, Joint, checked_positions, pose_at, require_joint
 from screwdyn.mechanism.link import FIXED, Attachment, reversed_motion
+from screwdyn.mechanism.plausible import check_angles, check_reach
 from screwdyn.mechanism.topology import Topology, check_exchange
 from screwdyn.physics import Robot, State
 from screwdyn.physics.charts import positions_near, screws_at
-from screwdyn.physics.plausible import check_reach
 from screwdyn.screws import screw
 
 Start = Annotated[ArrayLike | Mapping[str, float], "start"]
@@ -136,7 +136,7 @@ def move(
     Warns
     -----
     ScrewdynWarning
-        For a hand-over over a long distance, as for :meth:`grasp`.
+        For a hand-over over a long distance, and for ``start``, as for :meth:`grasp`.
     """
     if state is not None:
         return HandOver(what, to, joint=joint, at=at, start=start).happen(tree, state)
@@ -262,7 +262,9 @@ def started(new: Attachment, start: Start | None) -> Array:
         if unknown:
             raise UnknownNameError.of(unknown[0], names, "position of the new joint")
         start = [start.get(name, x) for name, x in zip(names, joint.neutral, strict=True)]
-    return checked_positions(new.name, joint, start)
+    q = checked_positions(new.name, joint, start)
+    check_angles(new.name, joint, q.tolist())
+    return q
 
 
 def kept_joint(at: Attachment) -> Joint:

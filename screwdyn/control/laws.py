@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError
+from screwdyn.mechanism.plausible import check_positions
 from screwdyn.mechanism.topology import Topology, check_open
 from screwdyn.physics import Robot, State
 from screwdyn.physics.quantities import Result
@@ -175,11 +176,17 @@ class TrackingLaw(Law):
         In a call, if the reference has wrong shapes.
     LoopError
         In a call, if the tree has closed loops.
+
+    Warns
+    -----
+    ScrewdynWarning
+        In the first call for a tree, for positions of the reference, as for :class:`State`.
     """
 
     def __init__(self, tree: Robot, reference: Reference, **gains: ArrayLike) -> None:
         super().__init__(tree, **gains)
         self.reference = reference
+        self._plausible: _Plan | None = None  # the plan with which positions of the reference were checked
 
     _given = ("q", "qd", "q_ref", "qd_ref", "qdd_ref")
 
@@ -215,6 +222,10 @@ class TrackingLaw(Law):
                 f"qd and qdd of {', '.join(self.coordinates)}"
             )
         q, qd, qdd = q[plan.positions_of_reference], qd[plan.of_reference], qdd[plan.of_reference]
+        if self._plausible is not plan and q.dtype != object:
+            self._plausible, places = plan, plan.topology.neutral.copy()
+            places[plan.positions] = q
+            check_positions(plan.topology, places)
         if plan.several:
             wanted = state.q.copy()
             wanted[plan.positions] = q

@@ -28,6 +28,7 @@ from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
 from screwdyn.forms.switches import Integers, Lanes, Switching, Union, moved, scheduled, sources, sums
 from screwdyn.mechanism import Inertia, check_no_rotor, check_open
+from screwdyn.mechanism.plausible import check_positions
 from screwdyn.physics import SHARES, STEPS, Feedback, JointForces, Model, share_of
 from screwdyn.physics.link_steps import Pose
 from screwdyn.physics.quantities import CATALOGUE, SOLVING, Method, Quantity, TakesOut
@@ -231,6 +232,11 @@ class Compiled(Numbers, Configurations, TakesOut):
             If ``steps``, ``dt``, ``method``, ``every`` or ``t0`` is invalid, the tree is too large to be compiled, an
             event is of another kind, on a condition, or has an argument that depends on the state, or a freedom begins
             beyond its stop.
+
+        Warns
+        -----
+        ScrewdynWarning
+            For ``q``, as for :class:`State`.
         """
         model = self.model
         check_open(model.topology, "rollout", "use simulate, which keeps loops closed, for each run")
@@ -623,6 +629,8 @@ class _Inputs:
             raise ShapeError(f"the batch axes cannot be broadcast together: {shapes}") from None
         self.count = math.prod(self.batch)
         self.q = self._runs(model.configurations.normalized(q))
+        for extreme in (self.q.min(axis=0), self.q.max(axis=0)) if self.count else ():
+            check_positions(model.topology, extreme)
         self.qd = self._runs(qd)
         self._union, self._due = union, [np.broadcast_to(x, self.batch).reshape(self.count) for x in due]
         self._lanes: Lanes | None = None

@@ -14,6 +14,7 @@ from screwdyn.core.errors import EquilibriumError, InverseKinematicsError, LoopE
 from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.numbers import one_state
+from screwdyn.mechanism.plausible import check_positions
 from screwdyn.mechanism.topology import check_untouched
 from screwdyn.physics import Robot, by_name
 from screwdyn.physics.closure import SLIGHT, Closure
@@ -189,15 +190,21 @@ def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayL
     ShapeError, UnknownNameError, UnboundSymbolError
         For wrong arrays or names, or if numbers of the tree contain symbols.
 
+    Warns
+    -----
+    ScrewdynWarning
+        For ``q0``, as for :class:`State`.
+
     Notes
     -----
     ∂g/∂q is a central difference of g. It guides the search; the result does not depend on its error.
     """
     check_untouched(tree.topology, "equilibrium")
     tree = tree.copy()
-    if tau is None:
-        return stable_equilibrium(tree, q0, itertools.compress(tree.coordinates, tree.model.passive))
     q = _configuration(tree, "q0", q0)
+    check_positions(tree.topology, q)
+    if tau is None:
+        return stable_equilibrium(tree, q, itertools.compress(tree.coordinates, tree.model.passive))
     balance = Balance(tree, np.arange(tree.nv), _torques(tree, tau), q)
     found = _root(balance, _lowest(balance, q, _unbalance))
     near = (balance.excess(found) <= BALANCED).all()
@@ -426,6 +433,11 @@ def inverse_kinematics(
     ShapeError, UnknownNameError, UnboundSymbolError
         For wrong arrays or names, or if numbers of the tree contain symbols.
 
+    Warns
+    -----
+    ScrewdynWarning
+        For ``q0``, as for :class:`State`.
+
     Notes
     -----
     The nearest configuration minimises ``|e|²``. The length that multiplies the angle is that of the chain of links, in
@@ -446,6 +458,7 @@ def inverse_kinematics(
     if given not in ((4, 4), (3,)):
         raise ShapeError(f"pose must be a 4x4 matrix, or three numbers for a position alone; got shape {given}")
     (q,) = one_state(tree.model, q0=tree.model.configurations.neutral if q0 is None else q0)
+    check_positions(tree.topology, q)
     if not searches >= 1 or not tolerance > 0:
         raise ScrewdynError(f"searches must be at least 1 and tolerance positive; got {searches} and {tolerance}")
     moving = tree.active if freedoms is None else [tree.coordinates[k] for k in indices(tree.model, freedoms)]

@@ -14,6 +14,7 @@ from screwdyn.core import JointError, ScrewdynError, ShapeError, expressions
 from screwdyn.core.types import NAME, Array, ArrayLike, given_fields, is_name, spelled_out
 from screwdyn.mechanism.chart import Chart, check_lengths
 from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.plausible import check_limits
 from screwdyn.screws.screw import LENGTH_TOLERANCE, Ad, cross, entries, frame_along, screw_from_axis, screw_motion
 from screwdyn.screws.screw import pitch as pitch_of
 from screwdyn.screws.screw_system import vanishes
@@ -510,8 +511,16 @@ def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **own: Unpack[Op
     ------
     JointError
         If the axis is zero or not finite, or another argument is invalid.
+
+    Warns
+    -----
+    ScrewdynWarning
+        If the limits are whole numbers of many turns, as in degrees.
     """
-    return Joint(screw(axis, point, 0.0), **own)
+    joint = Joint(screw(axis, point, 0.0), **own)
+    if joint.limits is not None:
+        check_limits(*joint.limits)
+    return joint
 
 
 @_spelled_out

@@ -18,6 +18,7 @@ from screwdyn.mechanism.contact import Contact, Plane, points_of
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
+from screwdyn.mechanism.plausible import check_reach
 from screwdyn.mechanism.shape import Shape, Shapes, shapes_of
 from screwdyn.mechanism.topology import Topology, check_unbridged, with_ties, without_loop, without_rotor
 from screwdyn.screws import screw
@@ -355,7 +356,29 @@ class Mechanism:
         UnknownNameError, TopologyError, ShapeError
             If ``to`` is unknown, the name of a link or joint is taken, ``at`` is not a pose, or ``shape`` is no shape.
             The tree is then unchanged.
+
+        Warns
+        -----
+        ScrewdynWarning
+            If a body is fixed farther from ``to`` than the links of the moving chain and the body are long together.
         """
+        handle = self._hang(body, to, joint, at, name, prefix, shape)
+        own = self._topology.attachments[handle.name]
+        if to != self.base and not own.joint.screws.size:
+            check_reach(self._topology, handle.name, to, own.home)
+        return handle
+
+    def _hang(
+        self,
+        body: Body,
+        to: str,
+        joint: Joint | None = None,
+        at: ArrayLike | None = None,
+        name: str | None = None,
+        prefix: str = "",
+        shape: Shapes | None = None,
+    ) -> Handle:
+        """Attach without a warning."""
         self._topology.at(to)
         joint = FIXED if joint is None else require_joint(joint)
         if body is self and not prefix:

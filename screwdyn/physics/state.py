@@ -10,9 +10,9 @@ import numpy as np
 from screwdyn.core import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError, expressions
 from screwdyn.core.types import Array, ArrayLike, html_table
 from screwdyn.mechanism import Attachment, Topology
+from screwdyn.mechanism.plausible import check_positions
 from screwdyn.mechanism.structure import of_structure
 from screwdyn.physics.model import Robot
-from screwdyn.physics.plausible import check_positions
 
 
 class State:

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from screwdyn.changes.change import Happened, Scheduled, seconds
 from screwdyn.core import Array, ArrayLike, ScrewdynError, UnknownNameError, expressions
 from screwdyn.forms.closed_loops import exerted_wrench
+from screwdyn.mechanism.plausible import check_period
 from screwdyn.mechanism.topology import check_untouched
 from screwdyn.physics import Frame, Robot, State, check_state, subtree_wrench
 from screwdyn.physics.contact import Contacts
-from screwdyn.physics.plausible import check_period
 from screwdyn.simulation import equations
 from screwdyn.simulation.equations import Stops, Torque, Wrenches, guarded
 from screwdyn.simulation.hybrid import HybridSimulation, Side, TreeMotion

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sympy
 
 import screwdyn as sd
 
@@ -24,6 +25,47 @@ def test_degrees_where_limits_are_in_radians(x):
         sd.ScrewdynWarning, match=rf"'elbow_joint' is at {x:g} rad.* {x:g} degrees are {np.radians(x):.4g}"
     ):
         sd.State(sd.robots.ur5(), {"elbow_joint": x})
+
+
+def grasped(start, joint):
+    arm = sd.robots.ur5()
+    body = sd.Inertia.box(1.0, (0.1, 0.2, 0.3), com=(0, 0, 0.2))
+    arm.grasp(sd.State(arm), body, to="tool0", joint=joint, start=start, twist="at_rest", name="crate")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: sd.robots.ur5().lock("elbow_joint", at=90),
+        lambda: sd.robots.ur5().inverse_kinematics("tool0", (0.4, 0.2, 0.3), q0=[0, -90, 90, 0, 45, 0]),
+        lambda: sd.robots.ur5().equilibrium([0, -90, 90, 0, 45, 0]),
+        lambda: grasped(90, sd.revolute("x", limits=(-1, 1))),
+        lambda: sd.revolute("z", limits=(-180, 180)),
+        lambda: sd.revolute("z", limits=(0, 137.5)),
+        lambda: sd.control.ComputedTorque(a := sd.robots.ur5(), lambda t: 3 * (np.full(6, -90.0),))(0, sd.State(a)),
+    ],
+    ids=["lock", "inverse_kinematics", "equilibrium", "start", "limits", "one limit", "reference"],
+)
+def test_degrees_elsewhere(given):
+    with pytest.warns(sd.ScrewdynWarning, match="angles are in radians: .* degrees are") as warned:
+        given()
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+
+
+def test_degrees_of_one_run_of_a_rollout():
+    pytest.importorskip("llvmlite")
+    starts, tree = np.zeros((3, 1)), sd.KinematicTree()
+    tree.attach(CRATE, to="base", joint=sd.revolute("z", limits=(-1, 1)), name="flap")
+    starts[1] = -45
+    with pytest.warns(sd.ScrewdynWarning, match="'flap' is at -45 rad"):
+        tree.compile().rollout(starts, np.zeros((3, 1)), 1, 1e-3)
+
+
+def test_limits_that_may_be_meant():
+    for limits in ((-10, 10), (-6 * np.pi, 6 * np.pi), (-100, np.inf), (-1e4, 1e4), (-17.3, 14.2)):
+        sd.revolute("z", limits=limits)
+    sd.prismatic("z", limits=(-180, 180))
 
 
 def test_positions_that_may_be_meant():
@@ -54,10 +96,19 @@ def test_a_quaternion_with_its_scalar_first(floating, joint):
     assert pose[2, 2] == pytest.approx(-1)
 
 
+def test_a_start_with_the_scalar_first():
+    with pytest.warns(sd.ScrewdynWarning, match="quaternion of 'crate' .* no rotation is") as warned:
+        grasped([1, 0, 0, 0], sd.spherical(passive=True))
+    assert len(warned) == 1
+    grasped([0, 0, 0, 1], sd.spherical(passive=True))
+
+
 def test_a_frequency_instead_of_a_period():
     arm = sd.robots.two_link()
     with pytest.warns(sd.ScrewdynWarning, match="500 s is longer than the run, 0.1 s.* 500 Hz is control_period=0.002"):
         sd.simulate(arm, sd.State(arm), 0.1, lambda t, state: [0, 0], control_period=500)
+    with pytest.warns(sd.ScrewdynWarning, match="1 s is longer than the run, 0.1 s.*; choose it shorter"):
+        sd.simulate(arm, sd.State(arm), 0.1, lambda t, state: [0, 0], control_period=1)
     sd.simulate(arm, sd.State(arm), 0.1, lambda t, state: [0, 0], control_period=0.1)
 
 
@@ -96,3 +147,27 @@ def test_a_payload_that_is_handed_over_from_afar():
         arm.copy().grasp(state, CRATE, to="tool0", twist="at_rest", joint=rope, start=-8)
         arm.copy().grasp(state, CRATE, to="tool0", twist="at_rest", joint=flight, at=(0, 0, 8))
         arm.move("crate", arm.base, state=state)
+
+
+def test_how_far_a_payload_is():
+    """The mount does not lengthen an arm; the centre of mass counts; a body that a tree is built of may be anywhere."""
+    far, tower = sd.KinematicTree("world"), sd.KinematicTree()
+    body = sd.Inertia.box(1.0, (0.1, 0.1, 0.1), com=(0, 0, 3.5))
+    far.attach(sd.Inertia.box(9.0, (1, 1, 0.3)), to="world", joint=sd.prismatic("x", name="rail"), name="cart")
+    far.attach(sd.robots.ur5(), to="cart", at=(0, 30, 0), prefix="a/")
+    state, match = sd.State(far, {"rail": 10.0}), "'crate' is 3.5 m from 'a/tool0', .* less than [12][.].* m long"
+    for payload, at in ((CRATE, (3.5, 0, 0)), (body, None)):
+        with pytest.warns(sd.ScrewdynWarning, match=match) as warned:
+            far.copy().grasp(state, payload, to="a/tool0", at=at, twist="at_rest", name="crate")
+        assert len(warned) == 1
+        with pytest.warns(sd.ScrewdynWarning, match=match) as warned:
+            far.copy().attach(payload, to="a/tool0", at=at, name="crate")
+        assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        far.grasp(state, body, to="a/tool0", at=(0, 0, -3.5), twist="at_rest")
+        tower.attach(CRATE, to="base", name="foot")
+        tower.attach(CRATE, to="foot", at=(0, 0, 40), name="top")
+        tower.attach(sd.Inertia.rod(9.0, 8.0, axis="x", com=(4, 0, 0)), to="top", joint=sd.revolute("z"), name="jib")
+        tower.attach(CRATE, to="jib", at=(8, 0, 0), name="load")
+        sd.robots.ur5().attach(sd.Inertia.point(m := sympy.Symbol("m", positive=True), (m, 0, 0)), to="tool0")

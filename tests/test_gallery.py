@@ -9,6 +9,10 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 GALLERY, LESSONS = (sorted((EXAMPLES / folder).glob("*.py")) for folder in ("gallery", "lessons"))
 
 
+def asserts(tree):
+    return any(isinstance(node, ast.Assert) for node in ast.walk(tree))
+
+
 def test_there_are_at_least_twelve():
     assert len(GALLERY) >= 12
 
@@ -20,11 +24,13 @@ def test_an_example_is_short_and_has_title_and_figure(path):
     tree = ast.parse(text)
     title, underline, blank, *explanation = ast.get_docstring(tree).splitlines()
     assert underline == "=" * len(title) and not blank and explanation
-    assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree))
+    assert not asserts(tree)
     assert "plt." in text and text.endswith("plt.show()\n")
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_a_lesson_has_exercises_with_solutions(path):
+def test_a_lesson_shows_has_exercises_with_solutions_and_leads_to_the_laboratory(path):
     text = path.read_text(encoding="utf-8")
+    assert not asserts(ast.parse(text))
+    assert "<../lab.html#" in text
     assert text.index("# Exercises\n") < text.index("# Solutions\n") < text.rindex("print(")

@@ -73,11 +73,12 @@ print(
 
 theta = np.linspace(0, 6 * np.pi, 200)
 path = np.array([screw.exp(bolt * x) @ (1.5, 0, 0, 1) for x in theta])[:, :3]
-assert np.allclose(screw.log(screw.exp(bolt * 2.0)), bolt * 2.0)
+print("log of the pose after 2 rad:", screw.log(screw.exp(bolt * 2.0)))
 axes = plt.figure(figsize=(5, 4.5), layout="constrained").add_subplot(projection="3d")
 axes.plot(*path.T)
 axes.plot([1, 1], [0, 0], [0, path[-1, 2]], color="0.6")
 axes.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)")
+axes.set_box_aspect(None, zoom=0.9)  # room for the label of z
 plt.show()
 
 # %%
@@ -100,7 +101,7 @@ print("pitch:", screw.pitch(other))
 # Jacobian of the UR5 shows six lines of pitch 0. They are drawn here as they pierce the arm.
 
 arm = sd.robots.ur5()
-q = np.array([0, -1.2, 1.8, -0.6, 1.57, 0])
+q = np.array([0, -1.8, 1.6, 0.2, 1.57, 0])
 J = arm.jacobian("tool0", q, frame="base")
 joints = np.array([arm.forward_kinematics(link, q)[:3, 3] for link in arm.path("tool0")])
 axes = plt.figure(figsize=(5, 4.5), layout="constrained").add_subplot(projection="3d")
@@ -113,12 +114,13 @@ for S, name in zip(J.T, arm.coordinates, strict=True):
         label=name.removesuffix("_joint"),
     )
 axes.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)")
+axes.set_box_aspect(None, zoom=0.9)  # room for the label of z
 axes.legend(fontsize=8, loc="upper left")
 plt.show()
 
 # %%
 # Turn the joints yourself: the arm
-# `in the laboratory <../lab.html#q=0,-1.2,1.8,-0.6,1.57,0&qd=0,0,0,0,0,0>`_, in a browser.
+# `in the laboratory <../lab.html#q=0,-1.8,1.6,0.2,1.57,0&qd=0,0,0,0,0,0>`_, in a browser.
 
 # %%
 # Exercises
@@ -143,6 +145,6 @@ first, second = screw.screw_from_axis("z"), screw.screw_from_axis("z", point=(1,
 print("1.", first - second)
 force = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 print("2.", screw.virtual_power(first, force), "W")
-stretched = arm.jacobian("tool0", [0, -1.2, 0, -0.6, 1.57, 0], frame="base")
+stretched = arm.jacobian("tool0", [0, -1.8, 0, 0.2, 1.57, 0], frame="base")
 U, sizes, _ = np.linalg.svd(stretched)
 print("3. singular values", sizes, "wrench", U[:, -1])

@@ -1,4 +1,4 @@
-"""What the examples of the gallery say: each test runs the example of its name, and checks what that has computed."""
+"""What the gallery and the lessons say: each test runs the example of its name, and checks what that has computed."""
 
 import runpy
 from pathlib import Path
@@ -9,8 +9,12 @@ import pytest
 import sympy as sp
 from numpy.testing import assert_allclose
 
+import screwdyn as sd
+
 pytestmark = pytest.mark.site
-GALLERY = Path(__file__).parents[2] / "examples/gallery"
+EXAMPLES = [
+    path for room in ("gallery", "lessons") for path in (Path(__file__).parents[2] / "examples" / room).glob("*.py")
+]
 
 
 @pytest.fixture
@@ -22,12 +26,13 @@ def found(request, monkeypatch, tmp_path):
     monkeypatch.setattr(plt, "show", lambda: None)
     name = request.node.name.removeprefix("test_")
     with plt.rc_context({"backend": "Agg"}):
-        yield SimpleNamespace(**runpy.run_path(str(GALLERY / f"{name}.py")))
+        (path,) = (path for path in EXAMPLES if path.stem == name)
+        yield SimpleNamespace(**runpy.run_path(str(path)))
     plt.close("all")
 
 
 def test_every_example_has_a_test():
-    assert {f"test_{path.stem}" for path in GALLERY.glob("*.py")} < set(globals())
+    assert {f"test_{path.stem}" for path in EXAMPLES} < set(globals())
 
 
 def test_c_on_a_microcontroller(found):
@@ -205,3 +210,75 @@ def test_two_arms_hand_over(found):
     moment = np.cross((0, 0, 0.5) - place, (0, 0, -2.0 * 9.81)) @ axis  # the crate is at (0, 0, 0.5)
     assert abs(found.passed - moment) < 1e-6
     assert found.run.energy.impact_loss[-1] < 1e-12
+
+
+def test_lesson_1_screws_and_twists(found):
+    """The axle stands still; the logarithm undoes the exponential; a change of frame keeps the pitch."""
+    screw = sd.screw
+    assert_allclose(found.V[3:] + np.cross(found.V[:3], found.axle), 0, atol=1e-15)
+    assert_allclose(screw.log(screw.exp(found.bolt * 2.0)), found.bolt * 2.0, atol=1e-14)
+    assert_allclose([screw.pitch(found.bolt), screw.pitch(found.other)], 0.05, rtol=1e-12)
+    assert_allclose(found.first - found.second, [0, 0, 0, 0, 1, 0])
+    assert_allclose(found.U[:, -1] @ found.stretched, 0, atol=1e-3)
+
+
+def test_lesson_2_contributions(found):
+    assert_allclose(found.by_hand, found.contribution.M.array, atol=1e-14)
+    assert_allclose(found.total.matrix(found.arm.coordinates), found.before, atol=1e-14)
+    assert_allclose(found.difference, found.crate.M.array, atol=1e-14)
+    assert (found.arm.mass_matrix(found.q) == found.before).all()
+    assert_allclose(found.of_others, found.before, atol=1e-14)
+    assert np.abs(found.N + found.N.T).max() < 1e-8
+    assert found.having == ["link5", "link6"]
+    assert not found.pair.mass_matrix(np.tile(found.q, 2))[:6, 6:].any()
+
+
+def test_lesson_3_payload_in_motion(found):
+    assert_allclose([found.grasp.state.qd[0], found.grasp.energy_lost], [2.0, 3.0])
+    assert 0 < found.hung.energy_lost < found.rigid.energy_lost
+    assert_allclose(found.after, found.before, atol=1e-14)
+    assert np.argmin(found.lost) == np.argmin(np.abs(found.share - 1)) and min(found.lost) < 1e-15
+    assert np.abs(found.run.energy.residual).max() < 1e-9
+    momentum = found.skater.momentum(found.second.state.q, found.second.state.qd)[2]
+    assert_allclose([momentum, found.first.energy_lost + found.second.energy_lost], [found.L, 2 * 4 * 0.5**2 / 2])
+
+
+def test_lesson_4_closed_forms_and_c(found):
+    m2, m3, l1, l2, g, q = found.m2, found.m3, found.l1, found.l2, found.g, found.q
+    assert sp.expand(found.M[1, 1] - m2 * l2**2 / 3) == 0
+    assert sp.simplify(found.C - found.by_definition).is_zero_matrix
+    assert sp.simplify(found.others - found.forms.mass_matrix()).is_zero_matrix
+    assert sp.simplify(found.added[0, 0] - m3 * (l1**2 + l2**2 + 2 * l1 * l2 * sp.cos(q[1]))) == 0
+    ur5 = sd.robots.ur5().gravity_vector([0, -1.8, 1.6, 0.2, np.pi / 2, 0])[1:4]
+    at = {found.q2: -1.8, found.q3: 1.6, found.q4: 0.2}
+    assert_allclose([float(row.subs(at)) for row in found.held], ur5, atol=0.01)
+    assert_allclose(found.out, found.numbers.gravity_vector(found.state), rtol=1e-14)
+    assert found.together < found.alone
+    assert sp.simplify(found.g1 - found.g2 - g * l1 * (found.m1 / 2 + m2)) == 0
+    assert sp.simplify(found.N + found.N.T).is_zero_matrix
+
+
+def test_lesson_5_loops(found):
+    """At a pin, no moment; the crank rests where the potential energy of the linkage is stationary."""
+    linkage = found.linkage
+    assert max(np.abs(linkage.gap(q)).max() for q in found.poses) < 1e-12
+    assert linkage.freedoms(found.poses[0]) == 1
+    assert_allclose(linkage.constraint_jacobian(found.q) @ found.qd, 0, atol=1e-13)
+    assert_allclose(found.n[2] - 2.0 * found.f[1], 0, atol=1e-12)
+    assert found.found.undetermined["pin"].shape[1] == 3
+    assert np.abs(found.run.energy.residual).max() < 1e-5
+    energy = np.array([linkage.potential_energy(q) for q in found.poses])
+    slope = np.gradient(energy, found.turn)[1:-1]
+    assert_allclose(found.torque[1:-1], slope, atol=0.02 * np.ptp(energy))
+
+
+def test_lesson_6_swinging_load(found):
+    """Two eigenvalues of a box on a rod; the regulator calms what the other leaves; the aware arm stays."""
+    pendulum = np.sqrt(9.81 * 0.4 / (0.4**2 + 0.15**2 / 6))
+    assert_allclose(np.linalg.eigvals(found.locked.linearize(found.q0[6:]).A).imag.max(), pendulum, rtol=1e-6)
+    left, calmed = (np.abs(run.q[run.t > 4, 6] - found.q0[6]).max() for run in found.runs.values())
+    assert calmed < 0.02 < 0.15 < left
+    slowest = -np.linalg.eigvals(found.A - found.B @ found.regulator).real.max()
+    swing = -np.linalg.eigvals(found.damped.linearize(found.q0).A[found.hook_rows]).real.max()
+    assert_allclose([slowest, swing], [0.33, 0.87], atol=0.005)
+    assert abs(found.offsets["aware"]).max() < 1e-4 < 0.05 < abs(found.offsets["unaware"]).max()

@@ -7,9 +7,13 @@ import os
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from timeit import Timer
 
 import matplotlib.pyplot as plt
 import numpy as np
+import sympy
+
+import screwdyn as sd
 
 DOCS = Path(__file__).parent
 
@@ -72,6 +76,85 @@ def closed_loops(page):
     return figure
 
 
+def closed_forms(page):
+    """Entries of M as formulas and as numbers; and operations of M, written out and with shared terms."""
+    figure, (entries, lengths) = panels(2)
+    forms, numbers = page["forms"], page["numbers"]
+    angle = np.linspace(-np.pi, np.pi, 101)
+    M = forms.lambdify("mass_matrix")
+    values = {"L": 0.5, "m": 2.0}
+    values = [values[x.name] for x in forms.parameters]
+    for (i, j), color in (((0, 0), "C0"), ((0, 1), "C1"), ((1, 1), "C2")):
+        curve = [M([0, x], values)[i][j] for x in angle]
+        entries.plot(angle, curve, color, label=f"$M_{{{i + 1}{j + 1}}}$")
+        dots = numbers.mass_matrix(np.stack([0 * angle, angle], -1)[::10])[:, i, j]
+        entries.plot(angle[::10], dots, "o", color=color, ms=3)
+    entries.set(xlabel="$q_2$, rad", ylabel="kg m²")
+    entries.legend()
+    three = page["arm"].copy()
+    rod, hinge = three.link("lower").inertia, sd.revolute("y", name="q3")
+    three.attach(rod, to="lower", at=(page["L"], 0, 0), joint=hinge, name="last")
+    robots = {"two rods": page["arm"], "three": three, "UR5": sd.robots.ur5()}
+    written = [sympy.Matrix(x.symbolic().mass_matrix()) for x in robots.values()]
+    written = [sum(sympy.count_ops(x) for x in matrix) for matrix in written]
+    shared = [sum(x.operation_count("mass_matrix").values()) for x in robots.values()]
+    for k, (name, counts) in enumerate(
+        {"written out": written, "shared": shared}.items()
+    ):
+        bars = lengths.bar(np.arange(3) + 0.4 * k - 0.2, counts, 0.36, label=name)
+        lengths.bar_label(bars, fontsize="small")
+    lengths.set(yscale="log", ylabel="operations of M", ylim=(1, 2e4))
+    lengths.set_xticks(range(3), robots)
+    lengths.legend(loc="upper left")
+    return figure
+
+
+def compiled(page):
+    """Time of inverse dynamics over the number of states in a call."""
+    figure, axes = panels(1)
+    counts = 4 ** np.arange(7)
+    ways = {
+        "kernel of the tree, rows": (page["tree"], False),
+        "compiled, rows": (page["fast"], False),
+        "compiled, side by side": (page["fast"], True),
+    }
+    rng = np.random.default_rng(0)
+    for name, (of, beside) in ways.items():
+        times = []
+        for count in counts:
+            shape = (3, 6, count) if beside else (3, count, 6)
+            given = rng.normal(size=shape)
+            given = (
+                [x.T if beside else x for x in given]
+                if count > 1
+                else given.reshape(3, 6)
+            )
+            call = Timer(lambda f=of.inverse_dynamics, x=given: f(*x))
+            number = 1 + 500 // count
+            times.append(min(call.repeat(5, number)) / number / count)
+        axes.loglog(counts, 1e9 * np.array(times), "o-", ms=3, label=name)
+    axes.set(xlabel="states in one call", ylabel="ns a state")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")
+    return figure
+
+
+def contacts(page):
+    """Height and distance of the crate, and what the floor pushes it with."""
+    figure, (left, right) = panels(2)
+    run, name = page["run"], "floor"
+    left.plot(run.t, run["crate[pz]"], label="height of its centre")
+    left.plot(run.t, run["crate[px]"], label="distance along the floor")
+    left.set(xlabel="time, s", ylabel="m")
+    times = run.t[::2]
+    forces = np.array([run.contact(name, t).forces.sum(axis=0) for t in times])
+    right.plot(times, forces[:, 2], label="upward")
+    right.plot(times, forces[:, 0], label="friction")
+    right.set(xlabel="time, s", ylabel="force of the floor, N")
+    for axes in (left, right):
+        axes.legend(fontsize="small")
+    return figure
+
+
 def control(page):
     """Errors of the joints while a load is learned."""
     figure, axes = panels(1)
@@ -102,6 +185,17 @@ def identification(page):
     axes.plot(load.mass, load.com[2], "kx", label="true values")
     axes.set(xlabel="mass, kg", ylabel="height of its centre, m")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def files(page):
+    """A crane with its shapes, as the viewer draws it, at rest and aside."""
+    figure, places = panels(2)
+    camera, size = [(1.1, -2.2, 0.1), (0, 0, -0.6)], (480, 320)
+    for axes, angle in zip(places, (0.0, 0.5), strict=True):
+        page["crane"].draw("crane.png", [angle], camera=camera, size=size, hide="grid")
+        axes.imshow(plt.imread("crane.png"))
+        axes.axis("off")
     return figure
 
 
@@ -140,10 +234,14 @@ def of_run(*panels):
 
 FIGURES = {
     "changes": changes,
+    "closed_forms": closed_forms,
     "closed_loops": closed_loops,
+    "compiled": compiled,
+    "contacts": contacts,
     "control": control,
     "configurations": of_run("positions", "torques"),
     "derivatives": derivatives,
+    "files": files,
     "handover": of_run("positions", "torques"),
     "humanoids": humanoids,
     "identification": identification,

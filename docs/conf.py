@@ -5,6 +5,7 @@ Everything that a page needs is in the built folder: a page loads nothing from e
 
 import inspect
 import json
+import os
 import re
 import shutil
 import sys
@@ -86,6 +87,16 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "write_computation_times": False,  # its page would load a script from elsewhere
 }
+
+PUBLISHED = "https://screwdyn.github.io/screwdyn"
+TO_RUN = """
+
+To run this notebook, install what it needs in a clone of https://github.com/screwdyn/screwdyn:
+
+```sh
+python3 -m venv .venv && .venv/bin/pip install {packages} && .venv/bin/jupyter lab
+```
+"""
 
 # MathJax is copied from a package; of its renderers and extensions, the pages need one bundle and its fonts.
 MATHJAX = (
@@ -252,12 +263,36 @@ def add_texts(app: Sphinx, page: str, template: str, context: Any, document: Any
         app.add_js_file("search_in_files.js")
 
 
-def link_notebooks(app: Sphinx) -> None:
-    """Let the notebooks of lessons, which are read elsewhere, lead to the published laboratory."""
-    for notebook in Path(app.srcdir, "lessons").glob("*.ipynb"):
-        text = notebook.read_text(encoding="utf-8")
-        published = "https://screwdyn.github.io/screwdyn/lab.html"
-        notebook.write_text(text.replace("../lab.html", published), encoding="utf-8")
+def finish_notebooks(app: Sphinx) -> None:
+    """Say in notebooks how to run them, and give lessons their outputs and links to the published laboratory."""
+    import nbformat
+
+    folders = (Path(app.srcdir, name) for name in ("lessons", "gallery"))
+    for path in (path for folder in folders for path in sorted(folder.glob("*.ipynb"))):
+        notebook = nbformat.read(path, as_version=4)
+        if TO_RUN.strip()[:20] in notebook.cells[0].source:
+            continue  # it is of the build before
+        used = {"control", "gymnasium"} & set(
+            re.findall(r"^import (\w+)", path.with_suffix(".py").read_text("utf-8"), re.M)
+        )
+        packages = " ".join(["'.[compile,plot,view]'", "jupyterlab", *sorted(used)])
+        notebook.cells[0].source += TO_RUN.format(packages=packages)
+        for cell in notebook.cells:
+            cell.source = cell.source.replace("../lab.html", f"{PUBLISHED}/lab.html")
+        if path.parent.name == "lessons" and app.config.sphinx_gallery_conf["plot_gallery"]:
+            execute(notebook)
+        nbformat.write(notebook, path)
+
+
+def execute(notebook: Any) -> None:
+    """Fill in the outputs of a notebook."""
+    from nbclient import NotebookClient
+
+    inline = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    paths = [str(ROOT), *filter(None, [inline.get("PYTHONPATH")])]
+    NotebookClient(notebook, timeout=300).execute(
+        env=inline | {"PYTHONPATH": os.pathsep.join(paths)}
+    )
 
 
 def write_laboratory(app: Sphinx, error: Exception | None) -> None:
@@ -283,7 +318,7 @@ def setup(app: Sphinx) -> None:
     app.connect("missing-reference", reference_by_public_name)
     app.connect("source-read", begin_with_readme)
     app.connect("source-read", link_outside)
-    app.connect("builder-inited", link_notebooks, priority=900)  # after they are made
+    app.connect("builder-inited", finish_notebooks, priority=900)  # after they are made
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", write_laboratory)
     app.connect("build-finished", write_texts)

@@ -279,7 +279,10 @@ def finish_notebooks(app: Sphinx) -> None:
         notebook.cells[0].source += TO_RUN.format(packages=packages)
         for cell in notebook.cells:
             cell.source = cell.source.replace("../lab.html", f"{PUBLISHED}/lab.html")
-        if path.parent.name == "lessons" and app.config.sphinx_gallery_conf["plot_gallery"]:
+        if (
+            path.parent.name == "lessons"
+            and app.config.sphinx_gallery_conf["plot_gallery"]
+        ):
             execute(notebook)
         nbformat.write(notebook, path)
 

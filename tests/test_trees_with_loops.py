@@ -127,6 +127,7 @@ OF_LOOPS |= {"equilibrium", "holding_torque", "inverse_kinematics", "linearize",
 OF_LOOPS |= {"forward_dynamics", "freedoms", "gap", "grasp", "inverse_dynamics", "lock", "loop", "loops", "move"}
 OF_LOOPS |= {"weld", "unweld"}
 OF_CONTACTS = {"touch", "part", "contacts", "contact", "contact_gaps", "contact_rows", "separate"}
+OF_CONTACTS |= {"contact_jacobian", "contact_drift"}
 OF_LOOPS |= {"open", "operational_inertia", "project", "reduced", "replace_joint", "squeezing_torque"}
 CARRIED = {"attach", "attached", "copy", "detach", "from_graph", "from_json", "graph", "release", "set_inertia"}
 CARRIED |= {"reroot", "without_friction"}

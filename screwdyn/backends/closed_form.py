@@ -171,7 +171,8 @@ class Derivation:
                 done[at] = what if group == "symbol" else symbol(group, what)
             elif op == "constant":
                 done[at] = _exact(name)
-        return [sympy.sympify(_exact(x)) for x in self.tape.evaluate(scalars, {}, sympy.sin, sympy.cos, done)]
+        found = self.tape.evaluate(scalars, {}, sympy.sin, sympy.cos, done, sympy.sqrt)
+        return [sympy.sympify(_exact(x)) for x in found]
 
 
 def _exact(x: Any) -> Any:
@@ -433,7 +434,7 @@ class Handover(NamedTuple):
             batch = self._batch(arguments)
             # With the states in the last axis, vector instructions process several states at once.
             values = self._values([jnp.moveaxis(jnp.asarray(x), -1, 0) for x in arguments], jnp)
-            entries = self.derivation.tape.evaluate(self._scalars, values, jnp.sin, jnp.cos)
+            entries = self.derivation.tape.evaluate(self._scalars, values, jnp.sin, jnp.cos, sqrt=jnp.sqrt)
             return self._split(entries, batch, jnp)
 
         return made
@@ -448,7 +449,7 @@ class Handover(NamedTuple):
             # CasADi stores matrices column by column.
             rows, columns = rows_and_columns(part.shape)
             by_columns = part.reshape(rows, columns).T.ravel().tolist()
-            entries = self.derivation.tape.evaluate(by_columns, values, casadi.sin, casadi.cos)
+            entries = self.derivation.tape.evaluate(by_columns, values, casadi.sin, casadi.cos, sqrt=casadi.sqrt)
             results.append(casadi.reshape(casadi.vertcat(*entries), rows, columns))
         names = ["value"] if len(results) == 1 else [f"value{i}" for i in range(len(results))]
         return casadi.Function(self.function, [*arguments.values()], results, [*arguments], names)

@@ -167,8 +167,9 @@ def c_source(
     if not model.nv:
         raise ScrewdynError("the tree has no coordinates, so there is nothing to compute; attach a link by a joint")
     for request in itertools.chain(*asked):
-        if request.entry.places == "loops" and not model.topology.loops:
-            raise ScrewdynError(f"the tree has no loops, so {request.entry.name} has no entries; leave it out")
+        what = request.entry.places
+        if what in ("loops", "contacts") and not getattr(model.topology, what):
+            raise ScrewdynError(f"the tree has no {what}, so {request.entry.name} has no entries; leave it out")
     if real not in ("double", "float"):
         raise ScrewdynError(f"real must be 'double' or 'float'; got {real!r}")
     return _Source(model, prefix, listed(optional, "optional links"), real == "float").text(asked)

@@ -27,7 +27,7 @@ from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
 from screwdyn.forms.switches import Integers, Lanes, Switching, Union, moved, scheduled, sources, sums
-from screwdyn.mechanism import Inertia, check_no_rotor, check_open
+from screwdyn.mechanism import Inertia, check_no_rotor, check_open, check_untouched
 from screwdyn.mechanism.plausible import check_positions
 from screwdyn.physics import SHARES, STEPS, Feedback, JointForces, Model, share_of
 from screwdyn.physics.link_steps import Pose
@@ -239,6 +239,7 @@ class Compiled(Numbers, Configurations, TakesOut):
             For ``q``, as for :class:`State`.
         """
         model = self.model
+        check_untouched(model.topology, "rollout")
         check_open(model.topology, "rollout", "use simulate, which keeps loops closed, for each run")
         count, record = _whole("steps", steps), None if every is None else _whole("every", every)
         if record is not None and count % record:
@@ -285,7 +286,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         name, model = request.entry.name, self._model
         if not model.nv or model.computed(name) is None:
             return None
-        if name in SOLVING and model.unresisted:
+        if name in SOLVING and (model.unresisted or model.topology.contacts):
             return None
         places = np.array(request.places(model), dtype=np.float64).reshape(-1, PLACE)
         if any(0 in shape for shape in model.shapes(request.entry, request.link or "")):

@@ -16,26 +16,6 @@ _APART, _STEPS, _NEAREST = 1e-12, 50, 1e-9
 class Touching(Dynamics):
     """Functions of a tree with contacts."""
 
-    def contact_gaps(self, q: ArrayLike) -> Array:
-        """Distances φ between the points of all contacts and their bodies, (…, k), m; negative inside.
-
-        The points are those of the contacts in order. Raises ContactError for a point in the middle of a sphere, or on
-        the axis of a capsule, where there is no normal; other errors as for ``forward_kinematics``.
-
-        Examples
-        --------
-        >>> import screwdyn as sd
-        >>> tree = sd.KinematicTree()
-        >>> ball = sd.Inertia.sphere(2.0, 0.1)
-        >>> _ = tree.attach(ball, to="base", joint=sd.prismatic("z"), name="ball", shape=sd.Shape.sphere(0.1))
-        >>> _ = tree.touch("ball", to="base", on=sd.Plane())
-        >>> tree.contact_gaps([0.5])
-        array([0.4])
-        """
-        one = self._frozen()
-        (q,), _ = one.model.arrays({"q": q})
-        return Contacts(one, one.model).gaps(q)
-
     def contact_rows(self, q: ArrayLike, qd: ArrayLike) -> ContactRows:
         """Gaps, Jacobian, drift and rates of the points of all contacts (docs/mathematics.md §14).
 
@@ -52,9 +32,7 @@ class Touching(Dynamics):
         ShapeError
             As for ``jacobian_dot``.
         """
-        one = self._frozen()
-        (q, qd), _ = one.model.arrays({"q": q, "qd": qd})
-        return Contacts(one, one.model).rows(q, qd)
+        return ContactRows(*self._of_points("contact_rows", q=q, qd=qd))
 
     def separate(self, q: ArrayLike) -> Array:
         """The configuration near q, (nq,), in which no point of a contact is inside its body.

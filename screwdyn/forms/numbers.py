@@ -162,6 +162,12 @@ class Dynamics(Quantities):
             raise self._error(kernels, status, None, {"q": q})
         return found
 
+    def _of_points(self, what: str, **state: ArrayLike) -> Sequence[Array]:
+        """What an internal quantity gives of the points of contacts; errors as for :meth:`contact_gaps`."""
+        kernels, entry = self._kernels, INTERNAL[what]
+        found: Sequence[Array] | None = getattr(kernels, what)(kernels.found(entry), *state.values())
+        return found or self._results(kernels, entry, None, None, state, None)
+
     def _holding(self, freedoms: Sequence[int]) -> Numbers:
         """The quantities of the present model with freedoms, by their indices, that do not move: q̈ of them is zero."""
         held = Numbers(self._kernels.model)

@@ -14,6 +14,7 @@ import numpy as np
 from screwdyn.core import Array, ArrayLike, ContactError, ShapeError, expressions
 from screwdyn.mechanism.link import new_serial
 from screwdyn.mechanism.shape import Shape
+from screwdyn.screws.screw import frame_along
 
 # What a contact can be on, besides planes.
 ROUND = ("sphere", "capsule", "box")
@@ -109,7 +110,7 @@ class Contact:
         if not isinstance(self.on, Plane | Shape) or (isinstance(self.on, Shape) and self.on.kind not in ROUND):
             kinds = ", ".join(f"Shape.{kind}(…)" for kind in ROUND)
             raise ContactError(f"{which} needs a Plane(…), {kinds} as on=; got {self.on!r}")
-        half, grown = core(self.on)
+        _, half, grown = core(self.on)
         if (half == 0).any() and grown + radii.min() == 0:
             raise ContactError(
                 f"{which} is between points and {self.on!r}, which has no thickness: there is no normal where they "
@@ -135,13 +136,19 @@ class Contact:
         return replace(self, serial=new_serial())
 
 
-def core(on: Plane | Shape) -> tuple[Array, float]:
-    """Half of the edges, (3,), and radius of the body: all points within the radius of a box with these edges, m."""
+def core(on: Plane | Shape) -> tuple[Array, Array, float]:
+    """Pose, (4, 4), half of the edges, (3,), and radius of the body: all points within the radius of this box, m.
+
+    The half-space z <= 0 has edges below zero.
+    """
     if isinstance(on, Plane):
-        return np.full(3, math.inf), 0.0
+        pose = np.eye(4)
+        pose[:3, :3] = np.reshape(frame_along(on.normal), (3, 3))
+        pose[:3, 3] = np.array(on.normal) * on.offset
+        return pose, np.full(3, -1.0), 0.0
     if on.kind == "box":
-        return np.array(on.size) / 2, 0.0
-    return np.array([0, 0, on.size[1] / 2 if on.kind == "capsule" else 0.0]), on.size[0]
+        return on.pose, np.array(on.size) / 2, 0.0
+    return on.pose, np.array([0, 0, on.size[1] / 2 if on.kind == "capsule" else 0.0]), on.size[0]
 
 
 def points_of(link: str, shapes: Sequence[Shape], on: object) -> tuple[Array, Array]:
@@ -155,7 +162,7 @@ def points_of(link: str, shapes: Sequence[Shape], on: object) -> tuple[Array, Ar
         raise ContactError(f"link {link!r} has no shapes, from which its points would be; give points=")
     points, radii = list[Array](), list[float]()
     for shape in chosen:
-        half, radius = core(shape) if shape.kind in ROUND else (np.zeros(3), 0.0)
+        _, half, radius = core(shape) if shape.kind in ROUND else (None, np.zeros(3), 0.0)
         if shape.kind not in ROUND or (half.any() and isinstance(on, Shape)):
             raise ContactError(
                 f"the points of {shape!r} of link {link!r} on {on!r} are not known: spheres touch planes, spheres, "

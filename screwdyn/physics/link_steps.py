@@ -22,6 +22,8 @@ Symmetric = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
 K = TypeVar("K", bound=tuple[Any, ...])
 # Relative rounding of the inertia along a joint, and the square of the radius of gyration that counts as zero.
 ROUNDING, PICOMETRE_SQUARED = 4 * 2.0**-52, 1e-24
+# Component of a normal, at which tangents jump.
+ASIDE = 1.1e-12
 
 
 class Pose(NamedTuple):
@@ -108,6 +110,26 @@ class Acceleration(NamedTuple):
     U: Matrix
 
 
+class Core(NamedTuple):
+    """A body that points may touch: all points within a radius of a box, or of the half-space z <= 0 if half < 0."""
+
+    pose: Pose  # of the middle and the axes of the box
+    half: Vector  # of its edges
+    radius: Scalar
+
+
+class Nearest(NamedTuple):
+    """Of a point beside a core, in the core's frame: the normal n, the distance, and what ∂n/∂c is made of.
+
+    The divisor is zero where there is no normal.
+    """
+
+    n: Vector
+    distance: Scalar
+    slopes: Vector  # the diagonal of 1 − ∂b/∂c; zero where the normal does not turn
+    divisor: Scalar
+
+
 ZERO, ZERO_MATRIX = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 AT_REST, NO_WRENCH, NO_TENSOR = Twist(ZERO, ZERO), Wrench(ZERO, ZERO), CoriolisTensor(ZERO_MATRIX, ZERO)
 
@@ -134,6 +156,17 @@ def exceeds(x: Scalar, least: Scalar) -> bool:
     for scalar in recorded[:1]:
         scalar.tape.assumed.append((x, least))
     return bool(recorded or x > least)
+
+
+def beyond(x: Scalar, half: Scalar) -> tuple[Scalar, Scalar]:
+    """How far x is outside of ±half, with its sign, and the derivative of that; also of traced scalars."""
+    if hasattr(x, "tape") and half > 0:  # which have no branches
+        upper, lower = x + half, x - half
+        above, below = square_root(upper * upper), square_root(lower * lower)
+        return x - 0.5 * (above - below), 1.0 - 0.5 * (upper / above - lower / below)
+    if half == 0:
+        return x, 1.0
+    return (x - half * sign(x), 1.0) if abs(x) > half else (0.0, 0.0)
 
 
 def add(a: K, b: K) -> K:
@@ -599,3 +632,63 @@ def com_coriolis(m: Scalar, I: Symmetric, w: Vector, V: Twist) -> Wrench:
     t = (I[0] + I[3] + I[5]) / 2
     sigma = subtract(scale(t, w), symmetric_times(I, w))
     return Wrench(cross(sigma, V.w), scale(m, cross(w, V.v)))
+
+
+# Contacts (docs/mathematics.md §14)
+
+
+def nearest(half: Vector, c: Vector) -> Nearest:
+    """The nearest point of a core to a point c, both in its frame."""
+    if half[2] < 0:
+        return Nearest((0.0, 0.0, 1.0), c[2], ZERO, 1.0)
+    (x, a), (y, b), (z, e) = beyond(c[0], half[0]), beyond(c[1], half[1]), beyond(c[2], half[2])
+    distance = square_root(x * x + y * y + z * z)
+    if exceeds(distance, 0.0):
+        return Nearest(scale(1.0 / distance, (x, y, z)), distance, (a, b, e), distance)
+    # Inside of a box the nearest face counts.
+    x, y, z = abs(c[0]) - half[0], abs(c[1]) - half[1], abs(c[2]) - half[2]
+    if x >= y and x >= z:
+        return Nearest((sign(c[0]), 0.0, 0.0), x, ZERO, abs(sign(c[0])))
+    if y >= z:
+        return Nearest((0.0, sign(c[1]), 0.0), y, ZERO, abs(sign(c[1])))
+    return Nearest((0.0, 0.0, sign(c[2])), z, ZERO, abs(sign(c[2])))
+
+
+def sign(x: Scalar) -> Scalar:
+    """1, 0 or −1."""
+    return 1.0 if x > 0 else -1.0 if x < 0 else 0.0
+
+
+def normal_rate(near: Nearest, rate: Vector) -> Vector:
+    """∂n/∂c times the rate of the point, in the frame of the core."""
+    a, n = near.slopes, near.n
+    moved = (a[0] * rate[0], a[1] * rate[1], a[2] * rate[2])
+    return scale(1.0 / near.divisor, subtract(moved, scale(dot(n, moved), n)))
+
+
+def tangent(n: Vector, second: Scalar) -> Vector:
+    """One of two unit vectors across a unit vector n, right-handed: the first one, or the ``second`` one, 0 or 1.
+
+    Duff et al., "Building an orthonormal basis, revisited", JCGT 6(1), 2017. They jump beside n_z = 0, not at it, where
+    the normals of sides are.
+    """
+    y = n[2] + ASIDE
+    s = y / square_root(y * y)
+    a = -1.0 / (s + n[2])
+    b = n[0] * n[1] * a
+    if second > 0:
+        return (b, s + n[1] * n[1] * a, -n[1])
+    return (1.0 + s * n[0] * n[0] * a, s * b, -s * n[0])
+
+
+def force_at(x: Vector, e: Vector) -> Wrench:
+    """A unit force along e at a point x."""
+    return Wrench(cross(x, e), e)
+
+
+def contact_drift(F: Wrench, V: Twist, A: Twist, x: Vector, x_dot: Vector, e_dot: Vector) -> Scalar:
+    """The rate of Fᵀ V without accelerations, for a force F along e at x that move so relative to the body.
+
+    V and A are the relative twist and its rate.
+    """
+    return power(A, F) + dot(F.f, cross(V.w, x_dot)) + dot(e_dot, add(V.v, cross(V.w, x)))

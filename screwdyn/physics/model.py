@@ -11,6 +11,7 @@ import numpy as np
 
 from screwdyn.core import Array, ArrayLike, Flags, Indices, cached_property, errors, expressions
 from screwdyn.mechanism import Attachment, Joint, Mechanism, Topology
+from screwdyn.mechanism.contact import core
 from screwdyn.physics.charts import ORIENTATION, POSITION, Charts, ConfigurationSpace, charts_of
 from screwdyn.physics.couplings import COLUMN, RATIO
 from screwdyn.physics.joint_forces import JointForces
@@ -18,7 +19,19 @@ from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.quantities import Places, Quantities, Quantity, computed
 from screwdyn.physics.recursions.links import BODY
 from screwdyn.physics.reductions import unresisted
-from screwdyn.physics.table import COLUMNS, CONFINED, FIRST, MASS, MASSLESS, PARENT, PLACE, SLIDE, TURN, path_of
+from screwdyn.physics.table import (
+    COLUMNS,
+    CONFINED,
+    FIRST,
+    MASS,
+    MASSLESS,
+    NO_NORMAL,
+    PARENT,
+    PLACE,
+    SLIDE,
+    TURN,
+    path_of,
+)
 from screwdyn.screws import screw
 
 T = TypeVar("T")
@@ -335,6 +348,12 @@ class Model:
                 f"link {link!r} cannot move in all six directions in this configuration, so J M⁻¹ Jᵀ has no inverse; "
                 f"its operational-space inertia is undefined"
             )
+        if status <= NO_NORMAL:
+            contact = [x for x in self.topology.contacts.values() for _ in x.points][NO_NORMAL - status]
+            return errors.ContactError(
+                f"at contact {contact.name!r}, a point of {contact.link!r} is in the middle of {contact.on!r} of "
+                f"{contact.to!r}, where there is no normal; start from a state in which they are apart"
+            )
         return None
 
     def derived(self, kind: Callable[[Model], T]) -> T:
@@ -349,7 +368,7 @@ class Model:
 
     def links(self, which: Places | None, link: str = "") -> Iterable[str]:
         """The links whose places a recursion takes; see :attr:`~screwdyn.physics.quantities.Quantity.places`."""
-        if which is None or which == "loops":
+        if which is None or which in ("loops", "contacts"):
             return ()
         if which == "all":
             return self.placements
@@ -358,8 +377,9 @@ class Model:
     def shapes(self, entry: Quantity, link: str = "") -> list[tuple[int, ...]]:
         """Shapes of the results of a quantity for one state."""
         sizes = {"v": self.nv, "q": self.nq}
-        if entry.places in ("all", "loops"):
-            sizes["L"] = len(self.placements if entry.places == "all" else self.constraints)
+        if entry.places in ("all", "loops", "contacts"):
+            of = {"all": self.placements, "loops": self.constraints, "contacts": self.points}
+            sizes["L"] = len(of[entry.places])
         if any("k" in result.shape for result in entry.given):
             sizes["k"] = len(self.path(link))
         return [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.given]
@@ -374,8 +394,8 @@ class Model:
 
     def rows_of_places(self, which: Places | None, link: str, frame: int) -> list[list[Any]]:
         """The rows of :meth:`places`, which may contain expressions."""
-        if which == "loops":
-            return self.constraints
+        if which in ("loops", "contacts"):
+            return self.constraints if which == "loops" else self.points
         return [self.place(name, frame) for name in self.links(which, link)]
 
     @cached_property
@@ -389,6 +409,20 @@ class Model:
             for wrench in np.concatenate([R @ n + screw.skew_of(np.array(at.pose.p)) @ force, force]).T:
                 place = [self.index[at.coordinate], self.index[to.coordinate], *expressions.tidied(wrench)]
                 rows.append([*place, *[0.0] * (PLACE - len(place))])
+        return rows
+
+    @cached_property
+    def points(self) -> list[list[Any]]:
+        """A place for each point of all contacts."""
+        rows = []
+        for contact in self.topology.contacts.values():
+            at, to = self.placements[contact.link], self.placements[contact.to]
+            at_rows, (pose, half, radius) = (self.index[at.coordinate], self.index[to.coordinate]), core(contact.on)
+            T, X = np.reshape(to.pose.R, (3, 3)), pose[:3, :3]
+            body = [*(T @ X).flat, *(T @ pose[:3, 3] + np.array(to.pose.p)), *half, radius]
+            for c, r in zip(contact.points @ np.reshape(at.pose.R, (3, 3)).T + at.pose.p, contact.radii, strict=True):
+                place = expressions.tidied([*c, r, *body])
+                rows.append([*at_rows, *place, *[0.0] * (PLACE - 2 - len(place))])
         return rows
 
     def place(self, link: str, frame: int) -> list[Any]:

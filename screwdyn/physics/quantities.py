@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, NamedTuple
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics import charts, couplings
 from screwdyn.physics.contribution import Contribution
-from screwdyn.physics.recursions import links, loops, whole_tree
+from screwdyn.physics.recursions import contacts, links, loops, whole_tree
 
 if TYPE_CHECKING:
     from screwdyn.physics.model import Model
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 ARGUMENTS = ("q", "qd", "qdd", "tau", "qd_ref", "qdd_ref")
 # Accelerations among them, with the rates that they are those of.
 ACCELERATIONS = {"qdd": "qd", "qdd_ref": "qd_ref"}
-# A number, or that of "v" freedoms, "q" positions, "L" places (of links or constraints), "k" freedoms on the path to a
-# link, "p" on that to its parent.
+# A number, or that of "v" freedoms, "q" positions, "L" places (of links, constraints or points), "k" freedoms on the
+# path to a link, "p" on that to its parent.
 Dimension = str | int
-Places = Literal["one", "subtree", "all", "loops"]
+Places = Literal["one", "subtree", "all", "loops", "contacts"]
 # Or a name of the frame in another library, such as "local"; editors offer the first four.
 Frame = Literal["com", "body", "base", "mixed"] | str
 P = ParamSpec("P")
@@ -131,7 +131,8 @@ class Quantity:
     base_parameters: bool = False  # whether base parameters, which do not keep the masses, give the same value
     # Whether the forces of external wrenches are subtracted from the result or added to τ.
     wrenches: Literal["result", "tau"] | None = None
-    # Of one link, of that link and all links beyond it, of all links, or of the constraints of all loops.
+    # Of one link, of that link and all links beyond it, of all links, of the constraints of all loops, or of the points
+    # of all contacts.
     places: Places | None = None
     coupled: Coupled | None = None  # unless the results for a tree with couplings are the contracted ones
     signature: inspect.Signature = _NOTHING
@@ -244,6 +245,9 @@ _P, _Y = Result("p", ("v",), "N m s or N s"), Result("Y", ("v", 10), "N m or N p
 _J = Result("J", (6, "v"), "1 or m, and 1/m or 1")
 _J_C = Result("J_c", ("L", "v"), "1 or m, and 1/m or 1")
 _J_C_DOT = Result("J_c_dot", ("L", "v"), "1/s, ...", rate_of="J_c")
+_PHI, _X, _E = Result("phi", ("L",), "m"), Result("x", ("L", 3), "m"), Result("e", ("L", 9), "1")
+_J_T, _J_T_DOT = Result("J_t", ("L", 3, "v"), "m or 1"), Result("J_t_dot_qd", ("L", 3), "m/s^2")
+_U, _POINTS = Result("u", ("L", 3), "m/s"), (("L",), ("L", 3), ("L", 9))
 _J_DOT = Result("J_dot", (6, "v"), "1/s, ...", rate_of="J")
 _A = Result("A", (6, "v"), "kg m^2, kg m or kg")
 _QDD = Result("qdd", ("v",), "rad/s^2 or m/s^2", acceleration=True)
@@ -277,6 +281,7 @@ class Quantities(ABC):
     # What impulses cause, and loops that close; see ``forms.numbers``.
     impulse_response: Callable[..., Array]
     _closing: Callable[[Array, Array], tuple[Array, Array]]
+    _of_points: Callable[..., Sequence[Array]]
     _holding: Callable[[Sequence[int]], Quantities]
 
     # Dynamics
@@ -633,6 +638,53 @@ class Quantities(ABC):
     def constraint_jacobian_dot(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Time derivative of :meth:`constraint_jacobian`, (…, m, nv), so that J_c q̈ + J̇_c q̇ = 0."""
 
+    @quantity(contacts.contact_frames, _PHI, replace(_X, hidden=True), replace(_E, hidden=True), places="contacts")
+    def contact_gaps(self, q: ArrayLike) -> Array:
+        """Distances between the points of all contacts and their bodies, (…, k), m; negative inside.
+
+        The points are those of the contacts in order (docs/mathematics.md §14).
+
+        Raises
+        ------
+        ContactError
+            For a point in the middle of a sphere, or on the axis of a capsule, where there is no normal.
+        ShapeError, UnboundSymbolError
+            As for :class:`Quantities`.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> tree = sd.KinematicTree()
+        >>> ball = sd.Inertia.sphere(2.0, 0.1)
+        >>> _ = tree.attach(ball, to="base", joint=sd.prismatic("z"), name="ball", shape=sd.Shape.sphere(0.1))
+        >>> _ = tree.touch("ball", to="base", on=sd.Plane())
+        >>> tree.contact_gaps([0.5])
+        array([0.4])
+        """
+
+    @quantity(contacts.contact_jacobian, _J_T, scratch=_POINTS, places="contacts")
+    def contact_jacobian(self, q: ArrayLike) -> Array:
+        """Jacobian J of the rates u = J q̇ of the points of contacts relative to their bodies, (…, k, 3, nv); m or 1.
+
+        Of the three rows of a point, the first is along the normal out of the body, the rate of the gap; the others are
+        along two tangents (docs/mathematics.md §14). Errors as for :meth:`contact_gaps`.
+        """
+
+    @quantity(
+        contacts.contact_rows,
+        replace(_PHI, hidden=True),
+        replace(_J_T, hidden=True),
+        _J_T_DOT,
+        replace(_U, hidden=True),
+        scratch=_POINTS,
+        places="contacts",
+    )
+    def contact_drift(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Drift J̇ q̇ of the rates of points of contacts, in addition to J q̈ (``contact_jacobian``), (…, k, 3), m/s².
+
+        That of tangents holds where nothing slips, and where the body is a plane. Errors as for :meth:`contact_gaps`.
+        """
+
 
 # Quantities that are no methods
 
@@ -668,6 +720,17 @@ _INTERNAL = (
         record=links.Share,
     ),
     Quantity("constraints", ("q", "qd"), loops.constraint_jacobian_dot, (_J_C, _J_C_DOT), places="loops"),
+    # The rows of contacts at once, and their frames; see ``physics.contact``.
+    Quantity(
+        "contact_rows",
+        ("q", "qd"),
+        contacts.contact_rows,
+        (_PHI, _J_T, _J_T_DOT, _U),
+        at_rest=("qdd",),
+        scratch=_POINTS,
+        places="contacts",
+    ),
+    Quantity("contact_frames", ("q",), contacts.contact_frames, (_PHI, _X, _E), places="contacts"),
     # The impact of loops that close; see ``physics.closure``.
     Quantity(
         "closing",

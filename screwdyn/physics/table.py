@@ -40,6 +40,8 @@ TURN, SLIDE, MASS, FIRST_MOMENT, INERTIA, PARENT, FIRST, ARMATURE, COLUMNS = 12,
 # Statuses of recursions without a result: the tree has no mass; the link cannot move in all six directions. -1 is
 # reserved for back-ends.
 MASSLESS, CONFINED = -2, -3
+# Status if point k of all contacts has no normal: this one, less k.
+NO_NORMAL = -4
 
 
 class Place(NamedTuple):
@@ -60,6 +62,16 @@ class Constraint(NamedTuple):
     row: int  # that carries the loop's link
     other: int  # that carries the other link
     wrench: Wrench  # that the loop's joint transmits, in the frame of the first one
+
+
+class Point(NamedTuple):
+    """What a recursion reads of one point of a contact: the first numbers of a row of such an array."""
+
+    row: int  # that carries the point's link
+    other: int  # that carries the body
+    center: Vector  # in the frame of the first one
+    radius: Scalar
+    core: link_steps.Core  # of the body, in the frame of the other one
 
 
 class Part(NamedTuple):

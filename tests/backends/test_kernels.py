@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 from kinds import EVERY
 from numpy.testing import assert_array_equal
 
-from screwdyn import Inertia, KinematicTree, Link, Mimic, ShapeError, padded_sum, revolute, spherical
+from screwdyn import (
+    Inertia,
+    KinematicTree,
+    Link,
+    Mimic,
+    Plane,
+    Shape,
+    ShapeError,
+    padded_sum,
+    revolute,
+    spherical,
+)
 from screwdyn.backends.kernels import _compiled, in_python
 from screwdyn.backends.kernels import entry as kernels
 from screwdyn.changes import law
@@ -202,6 +213,9 @@ def check_bits(seed):
         )
     if seed % 3 == 0 and len(tree.links) > 3:
         tree.close(tree.links[-1], to=tree.links[1], joint=spherical(), name="loop")
+    for on in (Plane((1, 2, 3)), Shape.box((0.1, 0.2, 0.3)), Shape.capsule(0.1, 0.2), Shape.sphere(0.1)):
+        if len(tree.links) > 1:
+            tree.touch(tree.links[-1], tree.links[0], on=on, points=rng.normal(size=(2, 3)), radius=0.1, name=repr(on))
     of_model, q = kernels.Kernels(tree.model), tree.integrate(tree.neutral(), rng.normal(size=(3, tree.nv)))
     state = {"q": q} | {name: rng.normal(size=(3, tree.nv)) for name in ARGUMENTS[1:]}
     state |= {"slip": rng.normal(size=(3, 1, 18)), "opening": rng.normal(size=(3, len(tree.model.constraints)))}

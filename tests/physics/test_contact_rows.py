@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from c_compiler import load, pointer
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -138,6 +139,39 @@ def test_batches():
     for whole, part in zip(rows, one, strict=True):
         assert_allclose(whole[1, 2], part, rtol=1e-13, atol=1e-14)
     assert sd.robots.ur5().contact_rows(np.zeros(6), np.zeros(6)).jacobian.shape == (0, 3, 6)
+
+
+def test_every_form_of_the_rows(tmp_path):
+    """C, machine code, the closed form and derivatives of the default kernels, also of a link that follows another."""
+    rng, tree = np.random.default_rng(5), sd.KinematicTree()
+    part = sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    tree.attach(part, to="base", joint=sd.revolute("x", name="lead"), at=(0.1, 0.2, 0.3), name="arm")
+    tree.attach(part, to="arm", joint=sd.revolute("y", mimic=sd.Mimic("lead", 1.5)), at=(0, 0.2, 0), name="hand")
+    for name in ("plane", "sphere", "box"):
+        tree.touch("hand", "base", on=BODIES[name], points=rng.normal(size=(1, 3)), radius=0.05, name=name)
+    q, qd = tree.integrate(tree.neutral(), rng.normal(size=tree.nv)), rng.normal(size=tree.nv)
+    rows = tree.contact_rows(q, qd)
+    assert_allclose(rows.jacobian @ qd, rows.rates, rtol=0, atol=1e-13)
+    expected = {"contact_gaps": rows.gaps, "contact_jacobian": rows.jacobian, "contact_drift": rows.drift}
+    fast, symbolic, library = tree.compile(), tree.symbolic(), load(tree.c_source([*expected]), tmp_path)
+    state = {name: (q,) if name != "contact_drift" else (q, qd) for name in expected}
+    for name, wanted in expected.items():
+        assert_array_equal(getattr(tree, name)(*state[name]), wanted)
+        getattr(fast, name)(*state[name])
+        fast.wait()
+        assert name in fast.compiled
+        assert_allclose(getattr(fast, name)(*state[name]), wanted, rtol=0, atol=1e-12)
+        assert_allclose(np.reshape(symbolic.lambdify(name)(*state[name]), wanted.shape), wanted, rtol=0, atol=1e-12)
+        found = np.empty(wanted.shape)
+        getattr(library, name)(*map(pointer, state[name]), pointer(found))
+        assert_allclose(found, wanted, rtol=0, atol=1e-12)
+    along = tree.derivatives.contact_gaps(q)
+    assert_allclose(along, rows.jacobian[:, 0], rtol=0, atol=1e-12)
+    along = tree.derivatives.contact_drift(q, qd)[1]
+    assert_allclose(along @ qd, 2 * rows.drift, rtol=0, atol=1e-11)  # which is a quadratic form of the rates
+    assert tree.operation_count("contact_gaps")["div"] > 0
+    tree.part("sphere")
+    assert len(tree.contact_gaps(q)) == len(rows.gaps) - 1
 
 
 def test_there_is_no_normal_in_the_middle_of_a_body():

@@ -62,7 +62,7 @@ def test_plain_python_is_what_is_compiled(numbers, case):
     state = {"q": case.q, "qd": case.qd, "qdd": case.qdd}
     state |= dict(zip(ARGUMENTS[3:], case.rng.normal(size=(3, n)), strict=True))
     link, code = tree.links[-1], int(case.rng.integers(len(FRAMES)))
-    own = {which: model.places(which, link, BODY) for which in ("all", "subtree", "one", "loops")}
+    own = {which: model.places(which, link, BODY) for which in ("all", "subtree", "one", "loops", "contacts")}
     framed = {"one": model.places("one", link, code)}
     k = len(model.path(link))
     sizes = {"v": n, "q": n, "k": k}

@@ -410,7 +410,7 @@ static PyObject *builtin_at(PyObject *module, PyObject *args)
  * A tree keeps the kernels of its present model in its dictionary. These are an object whose class is derived from
  * `Bound`: the functions of their kind, the context of the whole tree, and by links their contexts and what makes their
  * contributions. A compiled tree keeps built-in functions by quantity, link and frame. */
-enum { PLACES = 7, OF_FRAMES = 4 };
+enum { PLACES = 8, OF_FRAMES = 4 };
 typedef struct {
     entry functions[METHODS];
     int places[METHODS]; /* -1: the whole tree; or the place of the dictionary of contexts of links */

@@ -122,8 +122,8 @@ class Kernels(machine.Bound):  # type: ignore[misc]
             self._couplings, self._in_a_row = chart.couplings, np.arange(-1, model.nv - 1)
             self._follow(self.context, self._couplings[:0])
         # What methods find at once: the contexts of links in their own frames, at centres of mass, of subtrees, of all
-        # links, of links and frames; and what makes contributions of links, of subtrees.
-        self._at_once: tuple[dict[Any, Any], ...] = ({}, {}, {}, {}, {}, {}, {})
+        # links, of links and frames; what makes contributions of links, of subtrees; and the context of contacts.
+        self._at_once: tuple[dict[Any, Any], ...] = tuple({} for _ in range(_CONTACTS + 1))
         self._bind(solving=not model.lean)
 
     def _bind(self, solving: bool) -> None:
@@ -155,10 +155,10 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         if entry.places in (None, "loops"):
             return self.context
         key = (link, frame) if entry.places == "one" else link
-        known = self._at_once[_FRAMED if entry.places == "one" else _SUBTREE if entry.places == "subtree" else _ALL]
+        known = self._at_once[_FRAMED if entry.places == "one" else _OF_PLACES[entry.places]]
         context: Array | None = known.get(key)
         if context is None:
-            if entry.places != "all" and (not isinstance(link, str) or link not in self.model.placements):
+            if entry.parameters and (not isinstance(link, str) or link not in self.model.placements):
                 raise KeyError(link)
             places = self.model.places(entry.places, link or "", frame_code(frame))
             self._kept.append(places)
@@ -233,7 +233,7 @@ def _holding(model: Model, freedoms: Sequence[int]) -> Array:
 
 
 # Which of the dictionaries of what methods find at once are those of a frame, and others.
-_OWN, _SUBTREE, _ALL, _FRAMED = {"body": 0, "com": 1}, 2, 3, 4
+_OWN, _OF_PLACES, _FRAMED, _CONTACTS = {"body": 0, "com": 1}, {"subtree": 2, "all": 3, "contacts": 7}, 4, 7
 _SHARES = dict(zip(SHARES, (5, 6), strict=True))
 
 
@@ -253,7 +253,7 @@ def _methods(prefix: str, loops: bool, solving: bool) -> Any:
         by = None if name in SOLVING and not solving else computed(name, loops)
         names.append(by and prefix + by)
         frame = entry.signature.parameters.get("frame")
-        at = {"one": _OWN[frame.default if frame else "body"], "subtree": _SUBTREE, "all": _ALL}
+        at = {"one": _OWN[frame.default if frame else "body"], **_OF_PLACES}
         places.append(at.get(entry.places or "", -1))
         shares.append(_SHARES.get(name, -1))
     return machine.kind(tuple(names), tuple(places), tuple(shares))

@@ -96,6 +96,12 @@ def _extents(dimensions: Sequence[Dimension], sizes: Sizes = _FREEDOMS) -> list[
     return [sizes[d] if isinstance(d, str) else str(d) for d in dimensions]
 
 
+def _matrix(dimensions: Sequence[Dimension], sizes: Sizes = _FREEDOMS) -> list[str]:
+    """The extents of a result for recursions, where several matrices form one."""
+    *before, last = _extents(dimensions, sizes)
+    return [*([" * ".join(before)] if before else []), last]
+
+
 def _size(dimensions: Sequence[Dimension], sizes: Sizes = _FREEDOMS) -> str:
     """Text of the number of entries of an array."""
     return " * ".join(_extents(dimensions, sizes)) or "1"
@@ -177,7 +183,7 @@ def write_kernel(to: Any, name: str) -> str:
         of_rows = {"states": "1", "rows": "n", "positions": "n", "path": "steps", "groups": "0", "Table": c.Moved}
         k.do(*(f"of_rows[{Context._fields.index(field)}] = {value};" for field, value in of_rows.items()))
     for array, (dimensions, sizes) in arrays.items():
-        k.array(array, "at", _extents(dimensions, sizes))
+        k.array(array, "at", (_extents if array.startswith("scratch") else _matrix)(dimensions, sizes))
         k.do(f"at += (integer)sizeof(real) * ({_size(dimensions, sizes)});")
     if "work_poses" in arrays:
         freedoms, parents = ("nv", c.InARow) if coupled else ("n", c.Parents)
@@ -195,10 +201,7 @@ def write_kernel(to: Any, name: str) -> str:
     k.indent *= 2
     shapes = [(x, STATE[x]) for x in entry.arguments] + [(f"out_{r.name}", r.shape) for r in entry.given]
     for i, (array, shape) in enumerate(shapes):
-        extents = _extents(shape or (1,))
-        if array.startswith("out_") and len(shape) > 2:  # for recursions several matrices form one
-            extents = [_size(shape[:-1]), extents[-1]]
-        k.array(array, f"arrays[{i}] + b * ({_size(shape)})", extents)
+        k.array(array, f"arrays[{i}] + b * ({_size(shape)})", _matrix(shape or (1,)))
     (_coupled if coupled else _uncoupled)(k)
     k.indent = "    "
     k.do("}", f"if (!(small || ({_all_bounded(results, 'SCREWDYN_LARGEST_FINITE')})))", "    return WRONG_INPUT;")

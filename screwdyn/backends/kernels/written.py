@@ -598,6 +598,15 @@ def _sincos(x: float) -> tuple[float, float]:
     return math.sin(x), math.cos(x)
 
 
+def _beyond(x: float, half: float) -> tuple[float, float]:
+    """``link_steps.beyond`` of a number."""
+    if half == 0.0:
+        return x, 1.0
+    if abs(x) > half:
+        return x - half * link_steps.sign(x), 1.0
+    return 0.0, 0.0
+
+
 def weld(given: CArray, found: CArray) -> None:
     """``placement.welded`` of a pose, the sixteen entries of a home pose, and the numbers of an inertia."""
     body = table.load(given, 0, link_steps.RigidInertia, 28)
@@ -653,6 +662,7 @@ _KNOWN: dict[Any, Callable[["_Body", Sequence[ast.expr]], Translated]] = {
     math.sin: partial(_in_c, "sine({0})", "real"),
     math.cos: partial(_in_c, "cosine({0})", "real"),
     link_steps.sincos: lambda body, nodes: body.called(_sincos, [body.of(node) for node in nodes]),
+    link_steps.beyond: lambda body, nodes: body.called(_beyond, [body.of(node) for node in nodes]),
     link_steps.exceeds: partial(_in_c, "({0} > {1})", "bool"),
     link_steps.square_root: partial(_in_c, "root({0})", "real"),
     **{f: partial(_of_each, f.__name__) for f in (table.load, table.store, table.add_to)},

@@ -323,7 +323,8 @@ class Tape:
 
     def count(self, outputs: Iterable["Scalar"], given: Callable[[Hashable], bool] | None = None) -> dict[str, int]:
         """Numbers of operations that outputs depend on, by kind, without those on constants and ``given`` inputs."""
-        kinds = {"*": "mul", "+": "add", "-": "add", "/": "div", "sin": "sincos", "cos": "sincos"}
+        # A square root takes about as long as a division.
+        kinds = {"*": "mul", "+": "add", "-": "add", "/": "div", "sqrt": "div", "sin": "sincos", "cos": "sincos"}
         counts = dict.fromkeys(("mul", "add", "div", "sincos"), 0)
         known: set[int] = set()
         for at in self.live(outputs):
@@ -344,11 +345,12 @@ class Tape:
         sin: Any = math.sin,
         cos: Any = math.cos,
         done: dict[int, Any] | None = None,
+        sqrt: Any = math.sqrt,
     ) -> list[Any]:
         """Values of outputs from those of the inputs, numbers or arrays; ``done`` has, and gets, known results."""
         outputs = list(outputs)
         done = {} if done is None else done
-        functions = {"sin": sin, "cos": cos}
+        functions = {"sin": sin, "cos": cos, "sqrt": sqrt}
         for at in self.live(outputs, done):
             op, a, b = self.nodes[at]
             if op in ("input", "constant"):

@@ -140,7 +140,8 @@ class Subject(NamedTuple):
             assert self.places is not None
             couplings = coupling.of_path(self.table, couplings, int(self.places[0, ROW]))
         out = zeros(*map(self.size, result.shape))
-        contraction(couplings, rows, out)
+        whole = out.reshape(len(rows), out.shape[-1]) if out.ndim > 2 else out  # several matrices form one
+        contraction(couplings, rows, whole)
         return out
 
     def size(self, dimension: Dimension, over_rows: bool = False) -> int:

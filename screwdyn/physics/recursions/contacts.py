@@ -1,0 +1,139 @@
+"""Contacts: gaps of points, and rows of a normal and two tangents with their rates (docs/mathematics.md §14)."""
+
+from screwdyn.physics import link_steps as steps
+from screwdyn.physics.link_steps import (
+    AT_REST,
+    Nearest,
+    Pose,
+    Twist,
+    Vector,
+    Wrench,
+    add,
+    cross,
+    rotate,
+    rotate_back,
+    scale,
+    subtract,
+)
+from screwdyn.physics.recursions.links import Scratch, clear, poses_in_base, screw_of_row
+from screwdyn.physics.table import NO_NORMAL, Point, Table, Workspace, load, store
+
+
+def center(work: Workspace, point: Point) -> Vector:
+    """The centre of a point in the base."""
+    if point.row < 0:
+        return point.center
+    T = load(work.poses, point.row, Pose)
+    return add(T.p, rotate(T.R, point.center))
+
+
+def core_in_base(work: Workspace, point: Point) -> Pose:
+    """The pose in the base of the core beside a point."""
+    return point.core.pose if point.other < 0 else steps.compose(load(work.poses, point.other, Pose), point.core.pose)
+
+
+def beside(core: Pose, half: Vector, c: Vector) -> Nearest:
+    """What is nearest to a point c of the base, in the frame of the core with this pose."""
+    return steps.nearest(half, rotate_back(core.R, subtract(c, core.p)))
+
+
+def contact_frames(
+    table: Table, q: Table, places: Table, work: Workspace, gaps: Table, points: Table, axes: Table
+) -> int:
+    """φ, x, and the normal and two tangents of every point; NO_NORMAL less the first point that has no normal."""
+    poses_in_base(table, q, work)
+    for l in range(places.shape[0]):
+        point = load(places, l, Point)
+        core, c = core_in_base(work, point), center(work, point)
+        near = beside(core, point.core.half, c)
+        if near.divisor == 0:
+            return NO_NORMAL - l
+        n = rotate(core.R, near.n)
+        gaps[l] = near.distance - point.core.radius - point.radius
+        store(points, l, subtract(c, scale(point.radius, n)))
+        store(axes, l, n)
+        store(axes, l, rotate(core.R, steps.tangent(near.n, 0.0)), 3)
+        store(axes, l, rotate(core.R, steps.tangent(near.n, 1.0)), 6)
+    return 0
+
+
+def vector(A: Table, l: int, k: int) -> Vector:
+    """Three numbers of row l, from column k on."""
+    return (A[l, k], A[l, k + 1], A[l, k + 2])
+
+
+def write_row(work: Workspace, point: Point, F: Wrench, J: Table, l: int) -> None:
+    """Row l of J: the power of a unit force on the motion of the point relative to the body, per unit rate."""
+    i, k = point.row, point.other
+    while i != k:  # parents come before children, so the larger one does not carry the other
+        if i > k:
+            J[l, i] = steps.power(load(work.columns, i, Twist), F)
+            i = work.parents[i]
+        else:
+            J[l, k] = -steps.power(load(work.columns, k, Twist), F)
+            k = work.parents[k]
+
+
+def contact_jacobian(table: Table, q: Table, places: Table, scratch: Scratch, work: Workspace, J: Table) -> int:
+    """J, three rows for each point; the status is that of :func:`contact_frames`."""
+    gaps, points, axes = scratch
+    status = contact_frames(table, q, places, work, gaps, points, axes)
+    if status != 0:
+        return status
+    for i in range(table.shape[0] - 1):
+        store(work.columns, i, screw_of_row(table, i, work))
+    clear(J)
+    for l in range(places.shape[0]):
+        for k in range(3):
+            F = steps.force_at(vector(points, l, 0), vector(axes, l, 3 * k))
+            write_row(work, load(places, l, Point), F, J, 3 * l + k)
+    return 0
+
+
+def contact_rows(
+    table: Table,
+    q: Table,
+    qd: Table,
+    qdd: Table,
+    places: Table,
+    scratch: Scratch,
+    work: Workspace,
+    gaps: Table,
+    J: Table,
+    drift: Table,
+    rates: Table,
+) -> int:
+    """φ, J, J̇ q̇ + J q̈ and J q̇; the status is that of :func:`contact_frames`."""
+    _, points, axes = scratch
+    status = contact_jacobian(table, q, places, scratch, work, J)
+    if status != 0:
+        return status
+    for i in range(table.shape[0] - 1):
+        S, k = load(work.columns, i, Twist), work.parents[i]
+        V = AT_REST if k < 0 else load(work.twists, k, Twist)
+        A = AT_REST if k < 0 else load(work.drifts, k, Twist)
+        store(work.drifts, i, add(A, add(scale(qdd[i], S), scale(qd[i], steps.bracket(V, S)))))
+        store(work.twists, i, add(V, scale(qd[i], S)))
+    for l in range(places.shape[0]):
+        point = load(places, l, Point)
+        core, c = core_in_base(work, point), center(work, point)
+        near = beside(core, point.core.half, c)
+        gaps[l] = near.distance - point.core.radius - point.radius
+        V = AT_REST if point.row < 0 else load(work.twists, point.row, Twist)
+        A = AT_REST if point.row < 0 else load(work.drifts, point.row, Twist)
+        if point.other >= 0:
+            body = load(work.twists, point.other, Twist)
+            V = subtract(V, body)
+            A = subtract(subtract(A, load(work.drifts, point.other, Twist)), steps.bracket(body, V))
+        moves, x, n = add(V.v, cross(V.w, c)), vector(points, l, 0), vector(axes, l, 0)
+        n_dot = rotate(core.R, steps.normal_rate(near, rotate_back(core.R, moves)))
+        x_dot = subtract(moves, scale(point.radius, n_dot))
+        for k in range(3):
+            e, e_dot = n, n_dot
+            if k > 0:  # tangents turn with the normal only: their own turn would multiply a slip
+                e = vector(axes, l, 3 * k)
+                e_dot = scale(-steps.dot(n_dot, e), n)
+            F = steps.force_at(x, e)
+            rates[l, k] = steps.power(V, F)
+            drift[l, k] = steps.contact_drift(F, V, A, x, x_dot, e_dot)
+    return 0

@@ -14,7 +14,7 @@ LANGUAGES = {
 }
 
 
-def load(text, folder, language="c"):
+def load(text, folder, language="c", options=""):
     """Compile C or C++ text in a folder, without a warning, and load it."""
     variable, usual, own = LANGUAGES[language]
     compiler = shutil.which(os.environ.get(variable, usual))
@@ -22,7 +22,7 @@ def load(text, folder, language="c"):
     source = folder / f"{len(list(folder.iterdir()))}.{language}"
     source.write_text(text, encoding="ascii")
     library = source.with_suffix(".so")
-    flags = f"{own} {WARNINGS} {OPTIONS}".split()
+    flags = f"{own} {WARNINGS} {OPTIONS} {options}".split()
     command = [compiler, *flags, str(source), "-o", str(library), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr

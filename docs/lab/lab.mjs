@@ -526,6 +526,8 @@ const STORY = [
   [18, () => 0, "Now you: hang a load, move the sliders, weld it, swap it, drop it."],
 ];
 const STEP = 0.002, BUDGET = 14; // of time, s; of a frame for steps, ms
+const FAINT = 1e-3; // a matrix of smaller entries, as of an arm at rest, has pale colours
+const brief = (x) => (Math.abs(x) < 0.005 ? 0 : x).toFixed(2); // without −0.00
 const made = (tag, properties) => Object.assign(document.createElement(tag), properties);
 
 class Laboratory {
@@ -640,7 +642,7 @@ class Laboratory {
 
   report(lost, M, what) {
     const { load, robot } = this.swing, heat = `${lost.toPrecision(3)} J become heat`;
-    this.say(`The ${load.name} ${what}: ${heat}, and M is ${robot.n} × ${robot.n}. ${this.kept(M)}`);
+    this.say(`The ${load.name} ${what}: ${heat}, and M is ${robot.n} × ${robot.n}. ${this.kept(M)}`);
   }
 
   // M_i of the links of the arm.
@@ -732,7 +734,7 @@ class Laboratory {
 
   // Fills cells with a matrix whose rows and columns are those of some numbers.
   fill(id, A, rows, columns) {
-    const largest = Math.max(1e-300, ...A.map(Math.abs));
+    const largest = Math.max(FAINT, ...A.map(Math.abs));
     for (const [i, line] of this.cells[id].entries())
       for (const [j, cell] of line.entries()) {
         const [a, b] = [rows.indexOf(i), columns.indexOf(j)], x = a < 0 || b < 0 ? null : A[a * columns.length + b];
@@ -770,7 +772,7 @@ class Laboratory {
       const [[position, ofq], [rate, ofqd]] = pair;
       if (position !== document.activeElement || !held) position.value = held && k < 6 ? swing.target[k] : q[k];
       rate.value = qd[k];
-      [ofq.textContent, ofqd.textContent] = [q[k].toFixed(2), qd[k].toFixed(2)];
+      [ofq.textContent, ofqd.textContent] = [brief(q[k]), brief(qd[k])];
     }
     this.account();
   }

@@ -110,13 +110,26 @@ def test_the_laboratory_changes_a_moving_arm_by_keys(laboratory):
     assert page.evaluate("lab.view.yaw") != yaw
 
 
-def test_a_lesson_leads_to_its_state_in_the_laboratory(laboratory):
-    lesson = SITE / "lessons/lesson_3_payload_in_motion.html"
+def follow(page, lesson):
+    """Open the state of the laboratory to which a lesson leads."""
     (address,) = re.findall(r'href="(\.\./lab\.html#[^"]*)"', lesson.read_text(encoding="utf-8"))
-    laboratory.open("about:blank")
-    laboratory.open(urljoin(lesson.as_uri(), unescape(address)))
+    page.open("about:blank")
+    page.open(urljoin(lesson.as_uri(), unescape(address)))
+
+
+def test_the_closed_form_of_a_lesson_has_the_numbers_of_the_laboratory(laboratory):
+    follow(laboratory, SITE / "lessons/lesson_4_closed_forms_and_c.html")
+    laboratory.wait_for("window.lab?.running === false")
+    cells = laboratory.evaluate("[...document.querySelectorAll('#g td')].map((x) => Number(x.textContent))")
+    np.testing.assert_allclose(cells[1:4], [-5.49, -15.37, 0], atol=0.05)
+    colours = laboratory.evaluate("[...document.querySelectorAll('#C td')].map((x) => x.style.backgroundColor)")
+    assert len(colours) == 36 and all(float(x.strip("rgba()").split(",")[3]) < 0.01 for x in colours)
+
+
+def test_a_lesson_leads_to_its_state_in_the_laboratory(laboratory):
+    follow(laboratory, SITE / "lessons/lesson_3_payload_in_motion.html")
     laboratory.wait_for("window.lab?.swing.load != null")
-    state = sd.State(sd.robots.ur5(), [0, -1.2, 1.8, -0.6, 1.57, 0], [0.5, 0.2, -0.3, 0, 0, 0])
+    state = sd.State(sd.robots.ur5(), [0, -1.8, 1.6, 0.2, 1.57, 0], [0.5, 0.2, -0.3, 0, 0, 0])
     assert laboratory.evaluate("[lab.running, lab.swing.load.mass, lab.swing.joint]") == [False, 3, "pin"]
     assert laboratory.evaluate("lab.swing.q.slice(0, 6)") == state.q.tolist()
     load = sd.Inertia.box(3.0, size=(0.3, 0.2, 0.2), com=(0, 0, 0.3))

@@ -94,7 +94,7 @@ TO_RUN = """
 To run this notebook, install what it needs in a clone of https://github.com/screwdyn/screwdyn:
 
 ```sh
-python3 -m venv .venv && .venv/bin/pip install {packages} && .venv/bin/jupyter lab
+python3 -m venv .venv && .venv/bin/pip install -e {packages} && .venv/bin/jupyter lab
 ```
 """
 

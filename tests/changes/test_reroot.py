@@ -312,7 +312,7 @@ def test_an_inchworm_walks():
     tree = worm()
     state = tree.weld("tail", "ground", sd.State(tree, {"a": -1.0, "b": 2.0, "c": -1.0})).state
     feet, places = ("tail", "head"), []
-    for step in range(6):
+    for step in range(4):
         stands, moves = feet if step % 2 == 0 else feet[::-1]
         held = tree.forward_kinematics(stands, state.q)
         state = sd.simulate(tree, state, 0.6, torque=crouch(0.2 if stands == "tail" else 1.0)).states[-1]

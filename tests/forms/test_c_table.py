@@ -224,6 +224,7 @@ def test_as_cpp_the_library_has_the_bits_of_the_tree_and_its_scratch_space_is_th
     assert room == [0] * ROWS  # never too small, and no larger than the coriolis matrix needs
 
 
+@pytest.mark.soak
 def test_in_single_precision_it_agrees_to_a_hundred_thousandth(written):
     found, room = run(written, *compiler("CC", "cc"), "-std=c99", "-DSCREWDYN_FLOAT")
     assert room == [0] * ROWS
@@ -241,6 +242,7 @@ def test_in_single_precision_it_agrees_to_a_hundred_thousandth(written):
         assert np.abs(left).max() < 1e-5 * (force + mass * np.abs(acceleration).sum())
 
 
+@pytest.mark.soak
 def test_the_example_has_the_bits_of_python_no_heap_and_a_bound_of_stack_and_size(tmp_path, monkeypatch, capsys):
     command = [*compiler("CC", "cc"), *WARNINGS.split(), "-fstack-usage"]
     monkeypatch.setenv("CC", shlex.join(command))

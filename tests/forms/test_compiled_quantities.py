@@ -156,7 +156,7 @@ def test_links_and_frames_are_refused_as_by_the_tree(robot, compiled):
 def test_paths_to_links_are_followed_once(robot, compiled, name, monkeypatch):
     """A subtree of part of the coordinates, and of all."""
     q, qd = robot.neutral(), np.linspace(-1, 1, robot.nv)
-    links = [link for link in robot.links if robot.model.path(link)][::3]
+    links = [link for link in robot.links if robot.model.path(link)][:4:3]
     for link in links:
         getattr(compiled, name)(link, q, qd)
     compiled.wait()

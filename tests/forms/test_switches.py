@@ -92,7 +92,7 @@ def due(rng, runs, first, last):
 def test_runs_are_those_of_trees_that_are_changed(seed, method):
     rng = np.random.default_rng([seed, 28])
     joints = [("revolute", "prismatic"), ("spherical", "revolute"), ("free",), ("revolute", "universal"), ("revolute",)]
-    tree = random_tree(rng, 2 if seed == 2 else 4, joints[seed])
+    tree = random_tree(rng, 2 if seed == 2 else 3, joints[seed])
     kinds = [
         None,
         sd.spherical(passive=True),

@@ -272,9 +272,8 @@ def test_toml_by_byte(tmp_path_factory, document):
     tried(read_scenario, path)
 
 
-@pytest.mark.parametrize("name", hostile.DOCUMENTS)
-def test_a_hostile_document_is_refused_with_little_time_and_memory(name):
-    done = subprocess.run([sys.executable, hostile.__file__, name], capture_output=True, text=True)
+def test_a_hostile_document_is_refused_with_little_time_and_memory():
+    done = subprocess.run([sys.executable, hostile.__file__], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr[-2000:]
 
 

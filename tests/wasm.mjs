@@ -11,7 +11,8 @@ async function seen() {
   const [sines, cosines] = kernels.sines(q);
   const given = { t, q, qd, tau, sines, cosines, python: swing.lines(), digests: await swing.digests(), rows: robot.rows };
   const of = Object.fromEntries(links.map((link) => [link, robot.contribution(link, q, qd)]));
-  return { ...given, of, qdd: robot.accelerations(q, qd, tau), ...robot.energies(q, qd), unaccounted: swing.unaccounted };
+  const tip = robot.poses(q)[robot.hand].filter((_, k) => k % 4 === 3).slice(0, 3);
+  return { ...given, tip, of, qdd: robot.accelerations(q, qd, tau), ...robot.energies(q, qd), unaccounted: swing.unaccounted };
 }
 
 async function run(steps, every = 20) {
@@ -47,4 +48,12 @@ await change("hang", plank, "pin", false);
 swing.motors = "off";
 const { q, qd } = await seen();
 await run(200);
-console.log(JSON.stringify({ states, changes, free: { q, qd } }));
+const free = { q, qd }, swung = states.length;
+swing.motors = "hold";
+await change("close");
+await run(300);
+await change("drop");
+await change("hang", crate, "hook", true);
+await run(200);
+const held = states.splice(swung), gap = held.map((seen) => seen.tip.map((x, k) => x - swing.anchor[k]));
+console.log(JSON.stringify({ states, changes: changes.slice(0, -3), free, held, gap, closing: changes.slice(-3) }));

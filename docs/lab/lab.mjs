@@ -102,8 +102,9 @@ export class Load {
 
 export class Robot {
   // The rows, of which those from ``ball`` on, if it is not −1, are of a ball joint: its positions are a quaternion.
-  constructor(kernels, { rows, base, links, coordinates, hand }, ball = -1, terms = []) {
-    Object.assign(this, { kernels, rows, base, links, coordinates, hand, ball, terms, n: rows.length });
+  // ``loop``: the constraints of a closed loop, or none; a robot with a load shares those of the robot without it.
+  constructor(kernels, { rows, base, links, coordinates, hand, loop = [] }, ball = -1, terms = []) {
+    Object.assign(this, { kernels, rows, base, links, coordinates, hand, loop, ball, terms, n: rows.length });
     this.nq = this.n + Number(ball >= 0);
   }
 
@@ -177,7 +178,26 @@ export class Robot {
   }
 
   accelerations(q, qd, tau) {
-    return this.kernels.run("forward_dynamics", this, [q, qd, tau], [this.n])[0];
+    const name = this.loop.length ? "constrained_dynamics" : "forward_dynamics";
+    return this.kernels.run(name, this, [q, qd, tau], [this.n], this.loop)[0];
+  }
+
+  // The constraints of a ball joint between the hand and the world: forces along the axes of the hand.
+  held() {
+    const [row, , ...rest] = this.place(this.hand), axes = transposed(rest.slice(0, 9)), at = rest.slice(9, 12);
+    const forces = [0, 3, 6].map((k) => axes.slice(k, k + 3));
+    return forces.map((force) => [row, -1, ...crossed(at, force), ...force, ...zeros(PLACE - 8)]);
+  }
+
+  // J_c v, the rates at which the loop opens.
+  opening(q, v) {
+    const { n, loop } = this, [J] = this.kernels.run("constraint_jacobian", this, [q], [loop.length * n], loop);
+    return loop.map((_, k) => dot(v, J.slice(k * n, k * n + n)));
+  }
+
+  // The least rates, in the metric of M, that open the loop so.
+  closing(q, opening) {
+    return this.kernels.run("closing", this, [q, opening], [this.n, opening.length], this.loop)[0];
   }
 
   // dq/dt: the rates, but half the product of a ball's quaternion and (ω, 0).
@@ -224,7 +244,8 @@ export class Swing {
   }
 
   reset() {
-    Object.assign(this, { robot: this.bare, load: null, joint: null, flying: null, t: 0 });
+    Object.assign(this, { robot: this.bare, load: null, joint: null, flying: null, anchor: null, t: 0 });
+    this.bare.loop.length = 0;
     [this.q, this.qd, this.target] = [[...this.start], zeros(this.bare.n), [...this.start]];
     this.open();
   }
@@ -265,6 +286,7 @@ export class Swing {
     const mean = ([a, b, c, d]) => a.map((x, k) => (dt / 6) * (x + 2 * b[k] + 2 * c[k] + d[k]));
     const [moved, changed] = [0, 1].map((k) => mean(stages.map((stage) => stage[k])));
     [this.q, this.qd] = [robot.unit(added(q, moved)), added(qd, changed)];
+    this.settle();
     this.ledger.work += dot(tau, moved);
     this.t += dt;
     if (this.flying) this.fly(dt);
@@ -288,9 +310,8 @@ export class Swing {
     const q = [...this.q, ...this.hanging(joint)], qd = [...this.qd, ...zeros(joint.rows.length)];
     const after = robot.struck(load, q, qd, atRest ? zeros(6) : robot.twist(load.name, q, qd));
     Object.assign(this, { robot, load, joint: kind, q, qd: after.qd });
-    this.ledger.lost += after.lost;
     this.ledger.exchanged += robot.energies(q, qd).potential - former.potential + after.brought;
-    return after.lost;
+    return this.booked(after.lost);
   }
 
   // Makes the load a part of the hand where it is. Returns the energy lost.
@@ -302,8 +323,43 @@ export class Swing {
     const robot = this.bare.carrying(this.load, this.joints.weld, this.home);
     const after = robot.struck(this.load, q, qd, this.robot.twist(this.load.name, this.q, this.qd));
     Object.assign(this, { robot, q, qd: after.qd, was: this.joint, joint: "weld" });
-    this.ledger.lost += after.lost;
-    return after.lost;
+    return this.booked(after.lost);
+  }
+
+  // Closes a loop: a ball joint between the hand and the world, where the hand is. Returns the energy lost.
+  close() {
+    const { robot } = this;
+    [, this.anchor] = split(robot.poses(this.q)[robot.hand]);
+    robot.loop.push(...robot.held());
+    this.target = this.q.slice(0, this.bare.n);
+    return this.booked(0);
+  }
+
+  // Opens it again.
+  part() {
+    this.robot.loop.length = 0;
+    this.anchor = null;
+  }
+
+  // Books an impact. A loop takes part in it: what it takes from the rates without it is nearest in the same metric.
+  booked(lost) {
+    const all = lost + this.settle();
+    this.ledger.lost += all;
+    return all;
+  }
+
+  // Moves to the nearest state in which the loop is closed. Returns the energy that the rates lose.
+  settle() {
+    const { robot, anchor } = this;
+    if (!anchor) return 0;
+    for (let k = 0; k < 20; k++) {
+      const [R, p] = split(robot.poses(this.q)[robot.hand]), gap = rotated(transposed(R), added(p, anchor, -1));
+      if (Math.hypot(...gap) < 1e-13) break;
+      this.q = robot.unit(added(this.q, robot.positionRate(this.q, robot.closing(this.q, gap)), -1));
+    }
+    const change = robot.closing(this.q, robot.opening(this.q, this.qd)), before = this.qd;
+    this.qd = added(before, change, -1);
+    return robot.energies(this.q, before).kinetic - robot.energies(this.q, this.qd).kinetic;
   }
 
   // Frees the hook again, which starts at rest where it was.
@@ -351,6 +407,11 @@ export class Swing {
         : `at=[${[0, 4, 8, 12].map((k) => list(this.home.slice(k, k + 4))).join(", ")}]`;
       lines.push(`arm.attach(load, to="${this.bare.hand}", ${how}, name="${name}")`);
     }
+    if (this.anchor) {
+      const pose = this.robot.poses(this.q)[this.bare.hand], at = [0, 4, 8, 12].map((k) => list(pose.slice(k, k + 4)));
+      const ends = `"${this.bare.hand}", to="${this.bare.links[0].name}"`;
+      lines.push(`arm.close(${ends}, joint=sd.spherical(), at=[${at.join(", ")}], name="loop")`);
+    }
     lines.push(`q = ${list(this.q)}`, `qd = ${list(this.qd)}`, "for A in arm.dynamics(q, qd):");
     return [...lines, "    print(hashlib.sha256(A + 0.0).hexdigest()[:16])", ""].join("\n");
   }
@@ -380,6 +441,7 @@ class View {
     const lines = sides.flatMap((x) => [x, -1.2, 0, x, 1.2, 0, -1.2, x, 0, 1.2, x, 0]);
     this.grid = this.mesh({ vertices: lines, faces: range(lines.length / 3) });
     this.loads = new Map();
+    this.ball = this.box([0.05, 0.05, 0.05], [0, 0, 0], [0, 0.6, 0.55, 1]);
     this.listen();
   }
 
@@ -502,6 +564,7 @@ class View {
       const meshes = load && link === load.name ? this.ofLoad(load) : this.links[link] ?? [];
       things.push(...meshes.map((mesh) => [mesh, pose]));
     }
+    if (swing.anchor) things.push([this.ball, joined(split(STILL)[0], swing.anchor)]);
     if (flying) {
       const pose = joined(flying.R, added(flying.com, rotated(flying.R, flying.load.com), -1));
       things.push(...this.ofLoad(flying.load).map((mesh) => [mesh, pose]));
@@ -542,7 +605,7 @@ class Laboratory {
     this.moved = data.links.filter(({ place }) => place[0] >= 0 && place[17] > 0).map((link) => link.name);
     this.element("version").textContent = data.version;
     for (const [name] of LOADS) this.element("load").append(new Option(name, name));
-    for (const id of ["hang", "weld", "swap", "drop", "reset"]) this.element(id).onclick = () => this.chosen(id);
+    for (const id of ["hang", "weld", "swap", "drop", "close", "reset"]) this.element(id).onclick = () => this.chosen(id);
     this.element("show").onclick = () => this.tell();
     this.element("run").onclick = () => this.run(!this.running);
     this.element("same").onclick = () => this.same();
@@ -580,7 +643,7 @@ class Laboratory {
     if (this.view) this.view.target = split(swing.robot.poses(swing.q)[swing.bare.hand])[1].map((x) => x / 2);
     swing.open();
     this.say("The arm is in the state that the address asks for. Press “Run”.");
-    if (asked.has("hang")) this.act("hang");
+    for (const name of ["hang", "close"]) if (asked.has(name)) this.act(name);
     this.show();
   }
 
@@ -621,6 +684,12 @@ class Laboratory {
     else if (name === "weld" && swing.joint === "weld") {
       swing.unweld();
       this.say(`The ${gone} swings again, and no energy is lost.`);
+    } else if (name === "close" && swing.anchor) {
+      swing.part();
+      this.say("The hand is free again: the arm keeps its rates, and no energy is lost.");
+    } else if (name === "close") {
+      const heat = `${swing.close().toPrecision(3)} J become heat`, { n } = swing.robot;
+      this.say(`A ball joint holds the hand where it is: ${heat}, and ${n - 3} of ${n} freedoms are left. ${this.kept(M, "")}`);
     } else if (name === "weld") this.report(swing.weld(), M, "is welded to the hand");
     else if (name === "drop") {
       swing.drop();
@@ -650,9 +719,9 @@ class Laboratory {
     return this.moved.map((name) => robot.contribution(name, this.swing.q.slice(0, robot.nq), this.swing.qd).M);
   }
 
-  kept(M) {
+  kept(M, which = "other ") {
     const same = this.terms(this.swing.robot).every((A, k) => A.every((x, i) => Object.is(x, M[k][i])));
-    return same ? `The M of the ${M.length} other links have the same bits as before.` : "";
+    return same ? `The M of the ${M.length} ${which}links have the same bits as before.` : "";
   }
 
   // After a change of the robot: tables, sliders and buttons for its coordinates.
@@ -667,6 +736,7 @@ class Laboratory {
     for (const id of ["weld", "swap", "drop"]) this.element(id).disabled = !swing.load;
     this.element("hang").disabled = Boolean(swing.load);
     this.element("weld").textContent = swing.joint === "weld" ? "Unweld" : "Weld";
+    this.element("close").textContent = swing.anchor ? "Open the loop" : "Close a loop";
     this.show();
   }
 
@@ -711,6 +781,7 @@ class Laboratory {
     if (which === "q" && k < 6) swing.target[k] = value;
     if (which === "q" && k < 6 && this.running && swing.motors === "hold") return;
     swing[which][k] = value;
+    swing.settle();
     swing.open();
     this.show();
   }

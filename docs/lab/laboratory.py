@@ -27,6 +27,7 @@ PARTS = {"STYLE": "lab.css", "SCRIPT": "lab.mjs"}
 KERNELS = (
     *("dynamics", "forward_dynamics", "contribution", "link_poses", "link_twist"),
     *("kinetic_energy", "potential_energy", "impact", "slip_momentum"),
+    *("constraint_jacobian", "closing", "constrained_dynamics"),
 )
 FUNCTIONS = ("play", "weld", "mount")
 # Sines and cosines of quadruple precision, once rounded: those of other libraries differ from them least often.

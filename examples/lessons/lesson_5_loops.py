@@ -127,9 +127,10 @@ plt.show()
 # -----------------
 #
 # A loop may close while everything moves. It is an impact like any other: rates jump to the nearest ones that the
-# loop allows. A weld is the plainest case, and the laboratory has one: let
-# `a crate swing there <../lab.html#q=0,-1.8,1.6,0.2,1.57,0&qd=0.5,0.2,-0.3,0,0,0&joint=hook&mass=5&hang>`_, weld it
-# to the hand while it swings, and see the rates of the arm jump and the ledger book the heat.
+# loop allows. `In the laboratory
+# <../lab.html#q=0,-1.8,1.6,0.2,1.57,0&qd=0.5,0.2,-0.3,0,0,0&joint=hook&mass=3&hang&close>`_ the hand of an arm has just
+# been held by a ball joint: three freedoms are gone, and the matrices M of the links have the same bits. Let the crate
+# swing, open the loop, and close it while the arm moves: the ledger books the heat.
 #
 # A run keeps a loop closed to rounding until it opens, here after a second.
 

@@ -102,6 +102,33 @@ def test_changes_are_those_of_the_tree(story):
     assert [change["name"] for change in story["changes"]] == ["hang", "weld", "unweld", "drop"] * 2 + ["hang"]
 
 
+def test_a_loop_is_closed_as_by_the_tree(story):
+    """An impact that closes it, accelerations within it, and a grasp while it is closed; the hand stays."""
+    for change in story["closing"]:
+        before, after = change["before"], change["after"]
+        arm, _ = in_python(before)
+        state = sd.State(arm, before["q"], before["qd"])
+        if change["name"] == "close":
+            at = arm.forward_kinematics("tool0", state.q)
+            event = arm.close("tool0", to=arm.base, joint=sd.spherical(), at=at, state=state)
+        elif change["name"] == "hang":
+            load = in_python(after)[0].link("crate").inertia
+            known = {"joint": sd.universal("x", "y", passive=True), "start": after["q"][6:], "twist": "at_rest"}
+            event = arm.grasp(state, load, to="tool0", name="crate", **known)
+        else:
+            continue
+        np.testing.assert_allclose(after["qd"], event.state.qd, rtol=0, atol=1e-10)
+        assert change["lost"] == pytest.approx(event.energy_lost, abs=1e-10) and event.energy_lost > 1e-6
+    for seen in story["held"]:
+        arm, digests = in_python(seen)
+        assert arm.freedoms(np.array(seen["q"])) == arm.nv - 3
+        found = arm.forward_dynamics(seen["q"], seen["qd"], seen["tau"])
+        np.testing.assert_allclose(seen["qdd"], found, rtol=0, atol=1e-9)
+    assert {len(seen["q"]) for seen in story["held"]} == {7, 8} and len(story["held"]) > 20
+    assert np.abs(story["gap"]).max() < 1e-12
+    assert max(abs(seen["unaccounted"]) for seen in story["held"]) < 1e-6
+
+
 def test_a_swing_is_that_of_simulate(story):
     last, free = story["states"][-1], story["free"]
     arm, _ = in_python(last)

@@ -589,7 +589,7 @@ const STORY = [
   [18, () => 0, "Now you: hang a load, move the sliders, weld it, swap it, drop it."],
 ];
 const STEP = 0.002, BUDGET = 14; // of time, s; of a frame for steps, ms
-const FAINT = 1e-3; // a matrix of smaller entries, as of an arm at rest, has pale colours
+const FAINT = 0.05; // a matrix of smaller entries, as of an arm at rest, has pale colours
 const brief = (x) => (Math.abs(x) < 0.005 ? 0 : x).toFixed(2); // without −0.00
 const made = (tag, properties) => Object.assign(document.createElement(tag), properties);
 

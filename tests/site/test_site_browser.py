@@ -110,6 +110,24 @@ def test_the_laboratory_changes_a_moving_arm_by_keys(laboratory):
     assert page.evaluate("lab.view.yaw") != yaw
 
 
+def test_the_laboratory_closes_a_loop_by_keys(laboratory):
+    page = laboratory
+    press_enter(page, "hang")
+    page.evaluate("lab.swing.target[0] += 1; lab.advance(0.5)")
+    before = page.evaluate("lab.swing.robot.dynamics(lab.swing.q, lab.swing.qd).M")
+    press_enter(page, "close")
+    news = page.evaluate("document.getElementById('news').textContent")
+    assert "5 of 8 freedoms are left" in news and "The M of the 6 links have the same bits" in news
+    assert page.evaluate("lab.swing.robot.dynamics(lab.swing.q, lab.swing.qd).M") == before
+    place = page.evaluate("lab.swing.anchor")
+    page.evaluate("lab.swing.target[1] += 0.3; lab.advance(0.5)")
+    hand = page.evaluate("lab.swing.robot.poses(lab.swing.q)[lab.swing.bare.hand]")
+    np.testing.assert_allclose(hand[3:12:4], place, rtol=0, atol=1e-12)
+    assert page.evaluate("lab.swing.ledger.lost") > 0.01 and abs(page.evaluate("lab.swing.unaccounted")) < 1e-6
+    press_enter(page, "close")
+    assert page.evaluate("lab.swing.robot.loop.length") == 0
+
+
 def follow(page, lesson):
     """Open the state of the laboratory to which a lesson leads."""
     (address,) = re.findall(r'href="(\.\./lab\.html#[^"]*)"', lesson.read_text(encoding="utf-8"))

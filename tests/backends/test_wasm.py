@@ -120,7 +120,7 @@ def test_a_loop_is_closed_as_by_the_tree(story):
         np.testing.assert_allclose(after["qd"], event.state.qd, rtol=0, atol=1e-10)
         assert change["lost"] == pytest.approx(event.energy_lost, abs=1e-10) and event.energy_lost > 1e-6
     for seen in story["held"]:
-        arm, digests = in_python(seen)
+        arm, _ = in_python(seen)
         assert arm.freedoms(np.array(seen["q"])) == arm.nv - 3
         found = arm.forward_dynamics(seen["q"], seen["qd"], seen["tau"])
         np.testing.assert_allclose(seen["qdd"], found, rtol=0, atol=1e-9)

@@ -7,6 +7,7 @@ padded sum ‡ adds these contributions by coordinate name. See README.md, docs/
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from screwdyn.changes.breaking import Bolt, Break, Hand, Pull, SuctionCup
 from screwdyn.changes.change import Change, ContactEvent, ImpactEvent, LimitEvent
 from screwdyn.changes.grasp import FreeBody, Grasp, GraspEvent
 from screwdyn.changes.lock import Lock, LockEvent, Unlock
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Bolt",
+    "Break",
     "Change",
     "Close",
     "Contact",
@@ -61,6 +64,7 @@ __all__ = [
     "FreeBody",
     "Grasp",
     "GraspEvent",
+    "Hand",
     "HandOver",
     "Handle",
     "ImpactEvent",
@@ -77,6 +81,7 @@ __all__ = [
     "Padded",
     "Plane",
     "Point",
+    "Pull",
     "Recording",
     "Release",
     "ReleaseEvent",
@@ -88,6 +93,7 @@ __all__ = [
     "Shape",
     "SpringStop",
     "State",
+    "SuctionCup",
     "Unlock",
     "Unweld",
     "Weld",

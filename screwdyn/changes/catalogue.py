@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_ori
 
 import numpy as np
 
-from screwdyn.changes import grasp, lock, loops, move, release, reroot, set_inertia, weld
+from screwdyn.changes import breaking, grasp, lock, loops, move, release, reroot, set_inertia, weld
 from screwdyn.changes.change import Scheduled
 from screwdyn.changes.grasp import FreeBody
 from screwdyn.core.errors import JSONError
@@ -29,7 +29,7 @@ KINDS: dict[str, type[Scheduled[Any]]] = {
     kind.kind(): kind
     for kind in (
         *(grasp.Grasp, release.Release, move.HandOver, lock.Lock, lock.Unlock, move.ReplaceJoint),
-        *(set_inertia.SetInertia, loops.Close, loops.Open, weld.Weld, weld.Unweld, reroot.Reroot),
+        *(set_inertia.SetInertia, loops.Close, loops.Open, breaking.Break, weld.Weld, weld.Unweld, reroot.Reroot),
     )
 }
 # What reads a field, by its role.
@@ -131,6 +131,10 @@ def readers(tree: type[Robot]) -> Readers:
         kind = Link if "name" in given.value else Inertia
         return grown(given) if "format" in given.value else read_part(kind, given)
 
+    def limit(given: Entry) -> breaking.Limit | None:
+        kind = given.variant("kind", breaking.LIMITS)
+        return None if kind is None else read_fields(given, breaking.LIMITS[kind], found, ("kind",))
+
     found: Readers = {
         **{what: partial(Entry.text, what=f"the name of a {what}") for what in ("link", "joint", "loop")},
         **{kind: partial(read_part, kind) for kind in (Joint, Inertia)},
@@ -138,6 +142,10 @@ def readers(tree: type[Robot]) -> Readers:
         "twist": _twist,
         "start": _start,
         "payload": payload,
+        "limit": limit,
+        "number": Entry.number,
+        "vector": lambda given: given.numbers(3),
+        "rows": lambda given: given.matrix(3),
         "condition": lambda given: given.wrong("a condition cannot be read", "give a time"),
         Robot: grown,
         str: Entry.text,

@@ -126,7 +126,12 @@ class Scheduled(ABC, Generic[Outcome]):
         """The joints that it brings, by name, in a run that begins with the tree."""
         return {}
 
-    def level(self, t: float, state: State) -> float:
+    @property
+    def watched(self) -> bool:
+        """Whether its level must be watched between the times of events."""
+        return self.when is not None
+
+    def level(self, t: float, state: State, force: Array | None = None) -> float:
         """A number that is positive if and only if the event is due at time t in the given state.
 
         ScrewdynError if the condition returns neither a finite number nor a truth value.
@@ -164,8 +169,9 @@ def _written(value: Any, what: str) -> Any:
         return value.to_dict()
     if isinstance(value, Mapping):
         return {key: _written(x, f"{key!r} in {what}") for key, x in value.items()}
-    if is_dataclass(value):  # a FreeBody
-        return {x.name: _written(getattr(value, x.name), f"{x.name} of {what}") for x in fields(value)}
+    if is_dataclass(value):  # a FreeBody, or what a loop bears
+        found = {x.name: _written(getattr(value, x.name), f"{x.name} of {what}") for x in fields(value)}
+        return {"kind": value.kind()} | found if hasattr(value, "kind") else found
     if isinstance(value, list | tuple) and any(isinstance(x, Shape) for x in value):
         return [_written(x, what) for x in value]
     numbers: Array = expressions.read_or_nan(value, expressions.floats)

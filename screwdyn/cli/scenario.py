@@ -250,7 +250,7 @@ class _Scenario:
         """An event that the robot can make, which it has made then."""
         kind, event = given.variant("event", KINDS), None
         if kind is not None:
-            due = ("time" in given.value) != ("when" in given.value)
+            due = kind == "break" or ("time" in given.value) != ("when" in given.value)
             if not due:
                 given.wrong("an event has either a time or a condition", "give one of the keys 'time' and 'when'")
             keys = {key: x for key, x in given.value.items() if due or key != "when"}

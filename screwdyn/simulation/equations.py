@@ -391,6 +391,14 @@ class EquationsOfMotion:
             rate[nq:n] = np.nan
         return rate
 
+    def loads(self, t: float, y: Array) -> Array:
+        """All joint forces but those of loops, (nv,): also those that hold freedoms and those of contacts."""
+        (q, qd), force = self.parts(y), self.forces(t, *self.parts(y))[1]
+        if self.touching is not None:
+            found = self.touching.act(q, qd, force).forces
+            return np.asarray(force + np.einsum("ki,kiv->v", found, self.touching.contacts.rows(q, qd).jacobian))
+        return force if self.holding is None else force + self.holding.reaction(q, qd, force)
+
     def jacobian(self, t: float, y: Array) -> Array:
         """∂ẏ/∂y by forward differences, (nq + nv + 3, nq + nv + 3); no rate depends on the energies."""
         here, slopes = self.rate(t, y), np.zeros((len(y), len(y)))

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from screwdyn.changes.breaking import Break
 from screwdyn.changes.change import ContactEvent, Happened, LimitEvent, Scheduled
 from screwdyn.core import Array, ContactError, LoopError, ScrewdynError, StalledError
 from screwdyn.forms.configurations import Key, Limits
@@ -485,7 +486,7 @@ class HybridSimulation:
         until = min([self.end, called, *times])
         if self.end - until < ROUNDING * self.step:
             until = self.end
-        conditions = [event for event in self.pending if event.when is not None]
+        conditions = [event for event in self.pending if event.watched]
         watched: list[Any] = [partial(self._level, event) for event in conditions]
         if any(x is not None for x in (equations.holding, equations.springs, equations.touching)):
             watched.append(equations.levels)
@@ -539,7 +540,8 @@ class HybridSimulation:
         return t, y, None
 
     def _level(self, event: Scheduled[Any], t: float, y: Array) -> float:
-        return guarded(event.level, self.tree)(t, self._state(y))
+        level = partial(event.level, force=self.equations.loads(t, y)) if isinstance(event, Break) else event.level
+        return guarded(level, self.tree)(t, self._state(y))
 
     def _state(self, y: Array) -> State:
         return State.of(self.equations.tree, *self.equations.parts(y), own=False)

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.changes.breaking import Break
 from screwdyn.changes.change import Happened, Scheduled, seconds
+from screwdyn.changes.loops import Close
+from screwdyn.changes.weld import Weld
 from screwdyn.core import Array, ArrayLike, ScrewdynError, UnknownNameError, expressions
 from screwdyn.forms.closed_loops import exerted_wrench
 from screwdyn.mechanism.plausible import check_period
@@ -610,8 +613,12 @@ def simulate(
     if not isinstance(events, Sequence) or not all(isinstance(event, Scheduled) for event in events):
         raise ScrewdynError(f"events must be a list of events, such as Grasp and Release; got {events!r}")
     for event in events:
-        if event.time is None and event.when is None:
+        if event.time is None and not event.watched:
             raise ScrewdynError(f"a {type(event).__name__} needs either time= or when= in a run")
+        if isinstance(event, Break) and sensitivities is not False:
+            raise ScrewdynError(f"a Break of {event.loop!r} has no sensitivities, which would need those of its wrench")
+        if isinstance(event, Break) and not any(isinstance(x, Close | Weld) for x in events):
+            UnknownNameError.check(event.loop, tree.loops, "loop")
         if event.time is not None and not start <= event.time <= end:
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")

@@ -26,6 +26,7 @@ def values(rng):
         "link": "palm",
         "joint": "elbow",
         "loop": "grip",
+        "limit": sd.Bolt(1.0, 2.0),
         "pose": random_pose(rng) if rng.random() < 0.5 else rng.normal(size=3),
         "twist": rng.normal(size=6) if rng.random() < 0.5 else "co_moving",
         "start": [{"hinge": 0.3}, 0.3, np.array([0.1, 0.2]), "hanging"][rng.integers(4)],

@@ -134,7 +134,7 @@ def compiled(page):
             times.append(min(call.repeat(5, number)) / number / count)
         axes.loglog(counts, 1e9 * np.array(times), "o-", ms=3, label=name)
     axes.set(xlabel="states in one call", ylabel="ns a state")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")
+    axes.legend(fontsize="small")
     return figure
 
 

@@ -27,7 +27,7 @@ def test_a_lesson_is_a_notebook_of_ten_to_twenty_cells_with_outputs(name):
 
     cells = nbformat.read(ROOT / f"docs/lessons/{name}.ipynb", as_version=4).cells
     assert 10 <= len(cells) <= 20
-    assert cells[0].source.count("pip install '.[compile,plot,view]' jupyterlab") == 1
+    assert cells[0].source.count("pip install -e '.[compile,plot,view]' jupyterlab") == 1
     shown = [out for cell in cells if cell.cell_type == "code" for out in cell.outputs]
     assert any("image/png" in out.get("data", {}) for out in shown)
     assert any(out.output_type == "stream" for out in shown)

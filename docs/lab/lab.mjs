@@ -591,6 +591,7 @@ const STORY = [
 const STEP = 0.002, BUDGET = 14; // of time, s; of a frame for steps, ms
 const FAINT = 0.05; // a matrix of smaller entries, as of an arm at rest, has pale colours
 const brief = (x) => (Math.abs(x) < 0.005 ? 0 : x).toFixed(2); // without −0.00
+const became = (lost) => (lost < 1e-9 ? "no energy is lost" : `${lost.toPrecision(3)} J become heat`);
 const made = (tag, properties) => Object.assign(document.createElement(tag), properties);
 
 class Laboratory {
@@ -688,7 +689,7 @@ class Laboratory {
       swing.part();
       this.say("The hand is free again: the arm keeps its rates, and no energy is lost.");
     } else if (name === "close") {
-      const heat = `${swing.close().toPrecision(3)} J become heat`, { n } = swing.robot;
+      const heat = became(swing.close()), { n } = swing.robot;
       this.say(`A ball joint holds the hand where it is: ${heat}, and ${n - 3} of ${n} freedoms are left. ${this.kept(M, "")}`);
     } else if (name === "weld") this.report(swing.weld(), M, "is welded to the hand");
     else if (name === "drop") {
@@ -710,8 +711,8 @@ class Laboratory {
   }
 
   report(lost, M, what) {
-    const { load, robot } = this.swing, heat = `${lost.toPrecision(3)} J become heat`;
-    this.say(`The ${load.name} ${what}: ${heat}, and M is ${robot.n} × ${robot.n}. ${this.kept(M)}`);
+    const { load, robot } = this.swing;
+    this.say(`The ${load.name} ${what}: ${became(lost)}, and M is ${robot.n} × ${robot.n}. ${this.kept(M)}`);
   }
 
   // M_i of the links of the arm.

@@ -87,8 +87,8 @@ axes.set(xlabel="q₂ (rad)", ylabel="M₁₁ (kg m²)", xlim=(-np.pi, np.pi), y
 plt.show()
 
 # %%
-# An arm of the trade
-# -------------------
+# A real arm
+# ----------
 #
 # The numbers of a UR5 stay numbers, and its coordinates are symbols. With the last two joints at π/2 and 0, the
 # weight that motors 2 to 4 hold is a sum of three terms: of all that the upper arm carries, of all that the forearm

@@ -93,6 +93,17 @@ def test_signs_become_subtractions():
     assert same(x.cos(), (-x).cos()) and same(x.sin(), -((-x).sin()))
 
 
+def test_signs_of_roots_and_whether_scalars_are_positive():
+    tape, x, y = fresh("x", "y")
+    results = [(y - x).sqrt(), (x - y).positive(), (y - x).positive()]
+    for values, expected in (((1.0, 5.0), (2.0, 0.0, 1.0)), ((5.0, 5.0), (0.0, 0.0, 0.0))):
+        given = dict(zip("xy", values, strict=True))
+        assert tape.evaluate(results, given) == list(expected)
+    other, a, b = fresh("a", "b")
+    recorded = tape.evaluate(results, {"x": a, "y": b})
+    assert other.evaluate(recorded, {"a": 1.0, "b": 5.0}) == [2.0, 0.0, 1.0]
+
+
 def test_sines_and_cosines_of_sums():
     _, a, b, k = fresh("a", "b", "k")
     sa, ca, sb, cb = a.sin(), a.cos(), b.sin(), b.cos()

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate, chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from screwdyn.backends.llvm.ir import PREFETCH, SELDOM, Code, near_sincos, number, tanh
 from screwdyn.backends.tape.tape import Node, Recorded, Tape
@@ -26,6 +26,22 @@ _AHEAD = 768
 _OPERATIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 
 
+# Groups of inputs: the variables of a loop, and what they are after it.
+SOUGHT, FOUND = "sought", "found"
+_PHASES = {SOUGHT: 1, FOUND: 2}
+
+
+class Loop(NamedTuple):
+    """Operations that are repeated until the last variable is not positive in any lane, at most so many times.
+
+    The variables are inputs (SOUGHT, k); inputs (FOUND, k) are what they are after the loop.
+    """
+
+    start: Sequence[Any]
+    after: Sequence[Any]  # what they are after one time
+    most: int
+
+
 class Plan:
     """A function on a tape, divided into values that are known before the state, angles, and other operations."""
 
@@ -36,20 +52,30 @@ class Plan:
         outputs: Sequence[Sequence[Any]],
         bounds: Sequence[tuple[Any, Any]],  # results are valid if all x > least hold
         fused: bool,  # whether there is a fused multiply-add
+        loop: Loop | None = None,
     ) -> None:
-        self.tape, self.groups, self.outputs, self.bounds = tape, dict(groups), outputs, bounds
-        nodes, live = tape.nodes, tape.live(chain(*outputs, *bounds))
+        self.tape, self.groups, self.outputs, self.bounds, self.loop = tape, dict(groups), outputs, bounds, loop
+        ends = [*chain(*outputs, *bounds), *(chain(loop.start, loop.after) if loop else ())]
+        nodes, live = tape.nodes, tape.live(ends)
         given: set[int] = set()
+        # Whether an operation is before the loop, within it or after it.
+        phase: dict[int, int] = {}
         for at in live:
             node = nodes[at]
-            if node.a[0] not in groups if node.op == "input" else given.issuperset(node.operands):
+            phase[at] = max([phase[x] for x in node.operands], default=0)
+            if node.op == "input":
+                phase[at] = _PHASES.get(node.a[0], 0)
+                known = not phase[at] and node.a[0] not in groups
+            else:
+                known = given.issuperset(node.operands)
+            if known:
                 given.add(at)
         steps = [at for at in live if at not in given and nodes[at].op != "input"]
         uses: dict[int, list[int]] = {at: [] for at in live}
         for at in steps:
             for operand in nodes[at].operands:
                 uses[operand].append(at)
-        kept = {x.node for x in chain(*outputs, *bounds) if isinstance(x, Recorded)}
+        kept = {x.node for x in ends if isinstance(x, Recorded)}
         # For each known divisor the position of its inverse, which is known too; the division becomes a product.
         one = tape.constant(1.0).node
         divisors = Counter(nodes[at].b for at in steps if nodes[at].op == "/")
@@ -61,7 +87,8 @@ class Plan:
         self.angles = sorted({nodes[at].a for at in turns})
         late: set[int] = set()
         for at in steps:
-            if nodes[at].op in ("sin", "cos", "sqrt", "tanh") or not late.isdisjoint(nodes[at].operands):
+            turned = nodes[at].op in ("sin", "cos", "sqrt", "tanh")
+            if turned or phase[at] or not late.isdisjoint(nodes[at].operands):
                 late.add(at)
         # The angles that do not depend on sines, cosines, roots or hyperbolic tangents: they are turned first.
         self.early = [at for at in self.angles if at not in late]
@@ -81,7 +108,9 @@ class Plan:
         # Several divisions by one number become one division and products: division is the slowest operation.
         self.often = {at for at, times in divisors.items() if times > 1}
         # The other operations, in order, and sines and cosines of the angles that are not early.
-        self.steps = [at for at in steps if at not in self.inner and not (at in turns and nodes[at].a not in late)]
+        first = [at for at in steps if at not in self.inner and not (at in turns and nodes[at].a not in late)]
+        self.steps = sorted(first, key=lambda at: phase[at])
+        self.phases = [sum(phase[at] <= k for at in first) for k in (0, 1)]
         self.size = len(steps)
         # Whether each output has many zeros, which then share one scratch row after the others, to which nothing is
         # written; and the scratch row of each of its entries in a batch.
@@ -132,13 +161,35 @@ class _Writer:
                 elif not (plan.sparse[array] and _is_zero(x)):
                     self._store(array, k, self._scalar(x))
         self._turns()
-        for at in plan.steps:
+        before, within = plan.phases
+        for n, at in enumerate(plan.steps):
+            if n == before and plan.loop:
+                self._repeat(plan.loop, plan.steps[before:within])
             self._read(at)
             for array, k, x in stores.pop(at, ()):
                 self._store(array, k, self._scalar(x))
         for array, k, x in chain(*stores.values()):
             self._store(array, k, self._scalar(x))
         return [code.let(f"fcmp ule {code.type} {self._scalar(x)}, {self._scalar(least)}") for x, least in plan.bounds]
+
+    def _repeat(self, loop: Loop, steps: Sequence[int]) -> None:
+        """Write a loop."""
+        code, tape = self._code, self._plan.tape
+        first, before, names = [self._scalar(x) for x in loop.start], code.block, range(len(loop.start))
+        for k in names:
+            self._value[tape.input((SOUGHT, k)).node] = f"%sought{k}"
+        with code.loop("sweep", "%sweep_last"):
+            begin = len(code.lines)
+            for at in steps:
+                self._read(at)
+            after = [self._scalar(x) for x in loop.after]
+            further = code.let(f"fcmp ogt {code.type} {after[-1]}, {code.constant(0.0)}")
+            mask = code.let(f"bitcast <{code.width} x i1> {further} to i{code.width}")
+            code.do(f"%sweep_last = select i1 {code.let(f'icmp ne i{code.width} {mask}, 0')}, i64 {loop.most}, i64 0")
+        code.lines[begin:begin] = [
+            f"  %sought{k} = phi {code.type} [ {first[k]}, %{before} ], [ {after[k]}, %sweep_end ]" for k in names
+        ]
+        self._value.update((tape.input((FOUND, k)).node, after[k]) for k in names)
 
     def _scalar(self, x: Any) -> str:
         if not isinstance(x, Recorded):
@@ -195,6 +246,10 @@ class _Writer:
             return self._value[plan.tape.position(node)]
         if op in ("sqrt", "tanh"):
             return code.call(op, self._read(a)) if op == "sqrt" else tanh(code, self._read(a))
+        if op in ("positive", "negative"):
+            zero, t, kind = code.constant(0.0), code.type, _condition(code)
+            holds = code.let(f"fcmp {'ogt' if op == 'positive' else 'olt'} {t} {self._read(a)}, {zero}")
+            return code.let(f"select {kind} {holds}, {t} {code.constant(1.0)}, {t} {zero}")
         if op in "+-":
             inner = [x for x in (a, b) if x in plan.inner]
             if inner:
@@ -434,8 +489,12 @@ def steps(plan: Plan, width: int) -> str:
 
 def _any(code: Code, conditions: Sequence[str]) -> str:
     """Whether one of some conditions holds, in each lane."""
-    kind = "i1" if code.width == 1 else f"<{code.width} x i1>"
-    return reduce(lambda a, b: code.let(f"or {kind} {a}, {b}"), conditions)
+    return reduce(lambda a, b: code.let(f"or {_condition(code)} {a}, {b}"), conditions)
+
+
+def _condition(code: Code) -> str:
+    """The type of a condition in each lane."""
+    return "i1" if code.width == 1 else f"<{code.width} x i1>"
 
 
 def _pairs(code: Code, arrays: int) -> list[tuple[str, str]]:

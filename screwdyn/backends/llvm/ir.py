@@ -58,7 +58,7 @@ class Code:
         self.type = "double" if width == 1 else f"<{width} x double>"
         self.suffix = "f64" if width == 1 else f"v{width}f64"
         self.lines: list[str] = []
-        self._count, self._block = 0, "0"
+        self._count, self.block = 0, "0"
 
     def let(self, operation: str) -> str:
         """Write an operation; returns the name of its result."""
@@ -74,7 +74,7 @@ class Code:
     def label(self, name: str) -> None:
         """Begin a block."""
         self.lines.append(f"{name}:")
-        self._block = name
+        self.block = name
 
     def branch(self, condition: str, yes: str, no: str, seldom: bool = False) -> None:
         """End a block and continue with one of two others; metadata !0 tells if the first is ``seldom`` taken."""
@@ -89,7 +89,7 @@ class Code:
         Of ``others``, %name_x has a first value and a step too. The block ends at the label name_end.
         """
         counters = {name: (first, str(step)), **{f"{name}_{x}": given for x, given in others.items()}}
-        before = self._block
+        before = self.block
         self.do(f"br label %{name}_begin")
         self.label(f"{name}_begin")
         for x, (start, _) in counters.items():

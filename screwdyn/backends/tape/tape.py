@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 class Node(NamedTuple):
     """One operation: "input", "constant", "+", "-", "*", "/", "sin", "cos", "sqrt" or "tanh".
 
-    In C also "positive" and "negative", whether the operand is.
+    In C and LLVM also "positive" and "negative", whether the operand is.
     """
 
     op: str
@@ -72,9 +72,11 @@ class Recorded:
         return Recorded(self.tape, self.tape.position(Node("cos", self.node)))
 
     def sqrt(self) -> "Recorded":
-        """Square root; of a sum of squares, which has no minus sign."""
-        assert not self.minus
-        return Recorded(self.tape, self.tape.position(Node("sqrt", self.node)))
+        """Square root."""
+        tape, at = self.tape, self.node
+        if self.minus:
+            at = tape.position(Node("-", tape.constant(0.0).node, at))
+        return Recorded(tape, tape.position(Node("sqrt", at)))
 
     def tanh(self) -> "Recorded":
         """Hyperbolic tangent: tanh(−x) is recorded as −tanh x."""
@@ -84,10 +86,18 @@ class Recorded:
         """1 if it is positive, 0 otherwise."""
         return Recorded(self.tape, self.tape.position(Node("negative" if self.minus else "positive", self.node)))
 
+    def negative(self) -> "Recorded":
+        """1 if it is negative, 0 otherwise."""
+        return (-self).positive()
+
 
 Scalar = Recorded | float
 _BINARY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 _SCALARS = Recorded, float, int
+
+
+def _positive(x: float) -> float:
+    return float(x > 0)
 
 
 def _is_scalar(x: object) -> bool:
@@ -350,7 +360,8 @@ class Tape:
         """Values of outputs from those of the inputs, numbers or arrays; ``done`` has, and gets, known results."""
         outputs = list(outputs)
         done = {} if done is None else done
-        functions = {"sin": sin, "cos": cos, "sqrt": sqrt}
+        signs = {"positive": _positive, "negative": lambda x: _positive(-x)}
+        functions = {"sin": sin, "cos": cos, "sqrt": sqrt, **signs}
         for at in self.live(outputs, done):
             op, a, b = self.nodes[at]
             if op in ("input", "constant"):
@@ -358,7 +369,8 @@ class Tape:
             elif op in _BINARY:
                 done[at] = _BINARY[op](done[a], done[b])
             else:
-                done[at] = (functions.get(op) or getattr(math, op))(done[a])
+                x = done[a]
+                done[at] = getattr(x, op)() if isinstance(x, Recorded) else (functions.get(op) or getattr(math, op))(x)
         return [(-done[x.node] if x.minus else done[x.node]) if isinstance(x, Recorded) else x for x in outputs]
 
 

@@ -347,7 +347,7 @@ class _Source:
 
         subject = Subject(self.model.entries.astype(object), self.model.charts)
         own, forces = Tape(), self.model.joint_forces
-        (accelerations,) = self.results(own, Request(CATALOGUE["forward_dynamics"]))
+        accelerations = self.results(own, Request(CATALOGUE["forward_dynamics"]))
         fields = [x for x in JointForces._fields if x != "where"]
         parameters = {(x, k): float(value) for x in fields for k, value in enumerate(getattr(forces, x)) if value}
         control = {"tau": subject.inputs(tape, "tau")}

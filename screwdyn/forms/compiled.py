@@ -18,7 +18,7 @@ import numpy.typing as npt
 from screwdyn.backends.kernels.entry import Kernels, processors
 from screwdyn.backends.kernels.entry import method as in_c
 from screwdyn.backends.llvm import machine, program
-from screwdyn.backends.llvm.program import LARGEST_STEP, Compilation, Function, StepKind, Stepper
+from screwdyn.backends.llvm.program import CONTACT, LARGEST_STEP, Compilation, Function, StepKind, Stepper
 from screwdyn.backends.tape.tape import TooLong
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import Array, ArrayLike, Flags, apart, check_out, errors, expressions, hand_over
@@ -27,13 +27,15 @@ from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
 from screwdyn.forms.switches import Integers, Lanes, Switching, Union, moved, scheduled, sources, sums
-from screwdyn.mechanism import Inertia, check_no_rotor, check_open, check_untouched
+from screwdyn.mechanism import Inertia, check_no_rotor, check_open
 from screwdyn.mechanism.plausible import check_positions
 from screwdyn.physics import SHARES, STEPS, Feedback, JointForces, Model, share_of
+from screwdyn.physics.contact import Contacts
 from screwdyn.physics.link_steps import Pose
 from screwdyn.physics.quantities import CATALOGUE, SOLVING, Method, Quantity, TakesOut
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.physics.table import PLACE
+from screwdyn.physics.time_stepping import POINTS
 
 # Quantities that are compiled at once; the others are compiled after their first call.
 AT_ONCE = (
@@ -163,6 +165,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         """Integrate M q̈ + C q̇ + g = τ + joint forces over steps of fixed length, for many independent runs.
 
         Joint forces are damping, springs, and dry friction as friction · tanh(1000 q̇) (docs/mathematics.md §8).
+        Contacts, of at most 16 points, act by impulses in each step (§14), whose order is then 1.
 
         Parameters
         ----------
@@ -184,7 +187,7 @@ class Compiled(Numbers, Configurations, TakesOut):
             joints. By default there are none.
         method : "semi_implicit_euler" or "rk4"
             Of order 1, with one evaluation of the accelerations per step (q̇ first, then q with the new q̇), or of
-            order 4, with four evaluations (the classical Runge-Kutta method).
+            order 4, with four evaluations (the classical Runge-Kutta method), which knows no contacts.
         payload : mapping from link to inertia, optional
             Inertia of these links in place of their own: one :class:`Inertia`, one for each run, or an array (…, 10) of
             mass, first moment m c and inertia about the link's origin (xx, xy, xz, yy, yz, zz), in link axes; kg, kg m,
@@ -228,10 +231,14 @@ class Compiled(Numbers, Configurations, TakesOut):
             release before the grasp. Errors of events are otherwise those of their methods without a state.
         SingularAttachmentError
             If a joint feels no inertia in any run.
+        LoopError
+            If there are closed loops.
+        ContactError
+            If contacts have more than 16 points, or points without radius on a box, or links begin inside each other.
         ScrewdynError
             If ``steps``, ``dt``, ``method``, ``every`` or ``t0`` is invalid, the tree is too large to be compiled, an
-            event is of another kind, on a condition, or has an argument that depends on the state, or a freedom begins
-            beyond its stop.
+            event is of another kind, on a condition, or has an argument that depends on the state, a freedom begins
+            beyond its stop, or contacts are given with ``"rk4"`` or stops.
 
         Warns
         -----
@@ -239,8 +246,7 @@ class Compiled(Numbers, Configurations, TakesOut):
             For ``q``, as for :class:`State`.
         """
         model = self.model
-        check_untouched(model.topology, "rollout")
-        check_open(model.topology, "rollout", "use simulate, which keeps loops closed, for each run")
+        check_open(model.topology, "rollout", "use simulate, which keeps loops closed, for each run", touching=True)
         count, record = _whole("steps", steps), None if every is None else _whole("every", every)
         if record is not None and count % record:
             raise ScrewdynError(f"every must be a divisor of steps; got every={record} and steps={count}")
@@ -255,6 +261,8 @@ class Compiled(Numbers, Configurations, TakesOut):
         fast, union = self._united(changes, stops is not None) if changes or stops else (self, None)
         if union is not None:
             model, (q, qd) = union.model, union.started(model, q, qd)
+        if model.topology.contacts:
+            _check_contacts(model, method, stops)
         given = _Inputs(model, q, qd, count, torque, payload, union, due)
         samples = 1 if record is None else count // record + 1
         lead = given.batch if record is None else (samples, *given.batch)
@@ -265,19 +273,21 @@ class Compiled(Numbers, Configurations, TakesOut):
             (x if x is not None and x.flags.carray and apart(x, given.arrays) else np.empty((*lead, n))).reshape(
                 samples, given.count, n
             )
-            for x, n in zip((None, None) if out is None else out, (model.nq, model.nv), strict=True)
+            for x, n in zip((*(out or (None, None)), None), (model.nq, model.nv, 3 * len(model.points)), strict=True)
         ]
         done = np.full((given.count, 1), count)
         if model.nv and given.count:
             stepper = fast._stepper(method, given, dt)
             if union is not None:
                 given.change(partial(fast._stepper_of, values={}, dt=dt))
-            done = self._run(stepper, given, (t0, dt), count, record, stored)
+            given.check_apart(fast, dt)
+            done = self._run(stepper, given, (t0, dt), count, record, stored[: len(given.state)])
             given.check_finite(failed=bool((done < count).any()))
-        q_end, qd_end = hand_over([x.reshape(*lead, x.shape[-1]) for x in stored], out)
+        q_end, qd_end = hand_over([x.reshape(*lead, x.shape[-1]) for x in stored[:2]], out)
+        forces = stored[2].reshape(*lead, len(model.points), 3) / dt
         t = t0 + dt * (count if record is None else np.arange(samples) * record)
         reached = done.astype(np.int64).reshape(given.batch)
-        return Rollout(t, q_end, qd_end, reached, reached < count, fast)
+        return Rollout(t, q_end, qd_end, reached, reached < count, fast, forces)
 
     # Inside
 
@@ -356,7 +366,11 @@ class Compiled(Numbers, Configurations, TakesOut):
         fields = [field for field in JointForces._fields if field != "where"]
         # The parameters of the joints' own forces that are not zero, by field and row.
         values: Any = {(field, k): float(x) for field in fields for k, x in enumerate(getattr(forces, field)) if x}
-        kind = StepKind(method, given.groups, tuple(given.rows), tuple(values), given.held)
+        owners = [contact for contact in self.model.topology.contacts.values() for _ in contact.points]
+        for k, contact in enumerate(owners):
+            own = zip(CONTACT, (contact.friction, contact.restitution), strict=True)
+            values |= {(field, k): x for field, x in own if x}
+        kind = StepKind(method, given.groups, tuple(given.rows), tuple(values), given.held, apart=given.apart)
         return self._stepper_of(kind, values, dt)
 
     def _stepper_of(self, kind: StepKind, values: Mapping[Any, float], dt: float) -> Stepper:
@@ -394,7 +408,7 @@ class Compiled(Numbers, Configurations, TakesOut):
     ) -> Array:
         """Write samples after ``record`` steps each, or final states; return the steps that succeeded, (count, 1)."""
         # The clock is the time at the start and a step, s.
-        state, sample, step, done = [given.q, given.qd], 0, 0, np.zeros((given.count, 1))
+        state, sample, step, done = given.state, 0, 0, np.zeros((given.count, 1))
         if record is not None:
             sample = 1
             for x, start in zip(stored, state, strict=True):
@@ -494,6 +508,8 @@ _ROUNDING = 1e-9
 _ROWS = 1500
 # Largest number of steps of all runs of a call, whose end Ctrl-C awaits.
 _CALL = 5_000_000
+# Rate at which a first step may push links apart, m/s.
+_PUSHED = 0.1
 # Number of steppers that a compiled tree keeps, each for a kind and a length of step.
 _KEPT = 16
 
@@ -518,6 +534,9 @@ class Rollout:
         The tree with the links of all events: ``compiled.positions`` and ``compiled.coordinates`` name the entries of
         ``q`` and ``qd``, and ``compiled.forward_kinematics("crate", run.q)`` are poses. Without events, it is the one
         that was called.
+    forces : (…, k, 3) or (samples, …, k, 3) array
+        Forces at the k points of contacts in the step before, N: along the normal and two tangents, as the rows of
+        ``contact_jacobian`` in the state before that step; zero at the start. Impacts are impulses divided by the step.
     """
 
     t: Any
@@ -526,6 +545,26 @@ class Rollout:
     steps: npt.NDArray[np.int64]
     failed: Flags
     compiled: Compiled
+    forces: Array
+
+
+def _check_contacts(model: Model, method: str, stops: str | None) -> None:
+    """Raise an error for contacts that steps of fixed length do not know."""
+    contacts = model.topology.contacts.values()
+    names = ", ".join(repr(contact.name) for contact in contacts)
+    if len(model.points) > POINTS:
+        raise errors.ContactError(
+            f"a rollout has at most {POINTS} points of contacts; this tree has {len(model.points)}, at {names}: give "
+            f"fewer points=, such as the corners that touch, or use simulate for each run"
+        )
+    if method != "semi_implicit_euler" or stops:
+        given = "stops" if stops else f"method={method!r}"
+        raise ScrewdynError(
+            f"{given} is not available for a tree with contacts, here {names}: their steps are of order 1 and know no "
+            f"stops; use semi_implicit_euler without stops, or simulate for each run"
+        )
+    for contact in contacts:
+        contact.check_slides()
 
 
 def _payload(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Array], tuple[int, ...]]:
@@ -582,10 +621,11 @@ def _parameters(model: Model, name: str, value: Any) -> Array:
 class _Inputs:
     """Start states, torques and payloads of all runs as for :meth:`Compiled.rollout`, checked and broadcast.
 
-    ``count`` runs of shape ``batch`` start at q and qd, (count, n), with quaternions of length 1. ``groups`` are the
-    inputs that control the joints, ``call`` the torque if it is a function, ``rows_per_step`` the number of entries of
-    a run that vary with time, and ``arrays`` those of the user that must not be overwritten. ``rows`` have inertial
-    numbers that are inputs, ``held`` armatures; ``due`` are the steps of the changes of a union.
+    ``count`` runs of shape ``batch`` start at a ``state`` of q, qd and impulses of contacts, (count, n), with
+    quaternions of length 1. ``groups`` are the inputs that control the joints, ``call`` the torque if it is a function,
+    ``rows_per_step`` the number of entries of a run that vary with time, and ``arrays`` those of the user that must not
+    be overwritten. ``rows`` have inertial numbers that are inputs, ``held`` armatures, points ``apart`` gaps. ``due``
+    are the steps of the changes of a union.
     """
 
     def __init__(
@@ -606,6 +646,7 @@ class _Inputs:
         links = {*self._payload} if union is None else {*self._payload, *union.varying}
         self.rows = sorted({model.index[model.placements[name].coordinate] for name in links} - {-1})
         self.held = () if union is None else tuple(map(union.row, union.holdable))
+        self.apart = () if union is None else tuple(union.apart)
         (q, qd), start = model.flat(q=q, qd=qd)
         q, qd = q.reshape(*start, model.nq), qd.reshape(*start, model.nv)
         self._axes = max([len(start), len(of_payload), *(x.ndim for x in due)])
@@ -633,6 +674,8 @@ class _Inputs:
         for extreme in (self.q.min(axis=0), self.q.max(axis=0)) if self.count else ():
             check_positions(model.topology, extreme)
         self.qd = self._runs(qd)
+        touching = [np.zeros((self.count, 3 * len(model.points)))] if model.points else []
+        self.state = [self.q, self.qd, *touching]
         self._union, self._due = union, [np.broadcast_to(x, self.batch).reshape(self.count) for x in due]
         self._lanes: Lanes | None = None
         self._varied = [self._runs(sums(model, self.rows, self._payload, {}))] if self.rows and not union else []
@@ -707,13 +750,13 @@ class _Inputs:
         if self._lanes is None or step not in self.breaks:
             return state
         state = [x.copy(order="K") for x in state]
-        self._lanes.change(step, *state)
+        self._lanes.change(step, *state[:2])
         return state
 
     def stop(self, state: Sequence[Array]) -> None:
         """Let stops act on the state after a step, in place."""
         if self._union is not None and self._lanes is not None and len(self._union.limits.rows):
-            self._lanes.stop(*state)
+            self._lanes.stop(*state[:2])
 
     def inputs(self, start: int, end: int, t: float, state: Sequence[Array]) -> list[Array]:
         """The inputs of the compiled code for steps from start to end, at time t: (count, n), or (count, steps, n)."""
@@ -721,10 +764,26 @@ class _Inputs:
         steps = [np.moveaxis(x[start:end], 0, 1) if len(x) > 1 else x[0] for x in self._steps.values()]
         return [*state, *called, *steps, *self._varied]
 
+    def check_apart(self, of: Compiled, dt: float) -> None:
+        """Raise an error if links begin so deep inside each other that the first step would push them apart fast."""
+        if not self._model.points:
+            return
+        contacts = Contacts(of, self._model)
+        gaps = contacts.gaps(self.q)
+        if self._lanes is not None:
+            gaps[:, list(self.apart)] += self._lanes.inputs[-1] if self.apart else 0.0
+        if gaps.min(initial=0.0) < -_PUSHED * dt:
+            run = int(gaps.min(axis=1).argmin())
+            at, depth = contacts.deepest(gaps[run])
+            raise errors.ContactError(
+                f"{at.link!r} is {depth:.3g} mm inside {at.to!r} at contact {at.name!r} in run {run}; start from q = "
+                f"tree.separate(q)"
+            )
+
     def _called(self, t: float, state: Sequence[Array]) -> Array:
         """The torques that the function returns, (count, nv)."""
         assert self.call is not None
-        views = [x.reshape(*self.batch, x.shape[-1]) for x in state]
+        views = [x.reshape(*self.batch, x.shape[-1]) for x in state[:2]]
         for x in views:
             x.flags.writeable = False
         value = self.call(t, *views)
@@ -758,7 +817,7 @@ def _calls(steps: int, every: int, given: _Inputs) -> Iterator[tuple[int, int]]:
     longest = 1 if given.single else max(1, _CALL // given.count)
     if given.rows_per_step:
         longest = max(1, min(longest, _ROWS // given.rows_per_step))
-    most = max(1, min(longest // every, _ROWS // (given.q.shape[1] + given.qd.shape[1])))
+    most = max(1, min(longest // every, _ROWS // sum(x.shape[1] for x in given.state)))
     k = 0
     for end in (*given.breaks, steps):
         while k < end:

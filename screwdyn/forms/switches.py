@@ -26,6 +26,8 @@ from screwdyn.physics.recursions.whole_tree import MOST_STEPS, SETTLED
 Integers = npt.NDArray[np.int64]
 # Whatever moves a freedom of this armature is less than the rounding of all else, kg m² or kg.
 _BOUNDLESS = 1e200
+# Gap of a point that a run lacks, m.
+_FAR = 1e30
 # Distance beyond a stop that counts as rounding, rad or m.
 _PASSED = 1e-9
 # Share of a step by which a time may be after the start of the step before which the change happens.
@@ -54,7 +56,7 @@ class Union:
         made: dict[int, Switch] = {}
         for event in events:  # an event that is given again happens again
             made[id(event)] = made.get(id(event)) or event.switch(tree)
-        check_open(tree.topology, "a rollout with this payload", "use simulate for each run")
+        check_open(tree.topology, "a rollout with this payload", "use simulate for each run", touching=True)
         self.made_from, self.kinds = sources(events, stops), [type(event).__name__ for event in events]
         self.model, self.switches = Model(tree.topology), [made[id(event)] for event in events]
         self.numbers = Numbers(self.model)
@@ -69,6 +71,10 @@ class Union:
         freed = [[*x.frees, *self._of(x.comes)] for x in self.switches]
         held = [[*x.holds, *self._of(gone)] for x, gone in zip(self.switches, self.gone, strict=True)]
         self.frees, self.holds = ([self.freedoms(names) for names in of] for of in (freed, held))
+        # Points of contacts that a run may lack, with the links that they need.
+        owners = [contact for contact in tree.topology.contacts.values() for _ in contact.points]
+        needed = {k: self.varying & {contact.link, contact.to} for k, contact in enumerate(owners)}
+        self.apart = {k: names for k, names in needed.items() if names}
         # The links of a payload, which strike; links of its motor do not.
         self.struck = [
             [y for x in switch.comes[:1] for y in tree.subtree(x) if y in switch.comes] for switch in self.switches
@@ -211,7 +217,8 @@ class Lanes:
         self._check()
         self._begin(count)
         # Coordinate by coordinate: the code reads such arrays without copies.
-        self.inputs = [np.zeros((n, count)).T for n in (10 * len(rows), len(union.holdable)) if n]
+        lengths = 10 * len(rows), len(union.holdable), len(union.apart)
+        self.inputs = [np.zeros((n, count)).T for n in lengths if n]
         self._write(np.arange(count))
         self._impacts = {
             e: stepper(self._impact(union.struck[e]))
@@ -273,7 +280,9 @@ class Lanes:
         holds = self._held[:, lanes]
         np.logical_or.at(holds, self.union.limits.rows, self._stopped[:, lanes])
         held = np.where(holds[self.union.holdable].T, _BOUNDLESS, 0.0)
-        found = [x for x in (sums(self._model, self._rows, bodies, present), held) if x.shape[-1]]
+        absent = [np.any([present[x] == 0 for x in names], axis=0) for names in self.union.apart.values()]
+        apart = np.hstack([np.zeros((len(lanes), 0)), *(_FAR * x for x in absent)])
+        found = [x for x in (sums(self._model, self._rows, bodies, present), held, apart) if x.shape[-1]]
         for x, new in zip(self.inputs, found, strict=True):
             x[lanes] = new
 

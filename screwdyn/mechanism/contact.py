@@ -126,6 +126,14 @@ class Contact:
             array.setflags(write=False)
             object.__setattr__(self, what, array)
 
+    def check_slides(self) -> None:
+        """Raise ContactError if points could slip off an edge, where there is no normal."""
+        if isinstance(self.on, Shape) and self.on.kind == "box" and self.radii.min() == 0:
+            raise ContactError(
+                f"contact {self.name!r} has points without radius on a box, which could slip off its edges, "
+                f"where there is no normal; give them a radius=, or use on=Plane(…) for one face of the box"
+            )
+
     def copied(self, names: Mapping[str, str], prefix: str = "") -> Contact:
         """A new contact between the same links by their new names; the prefix begins its own."""
         link, to = names[self.link], names[self.to]

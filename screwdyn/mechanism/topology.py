@@ -614,15 +614,21 @@ def without_loop(topology: Topology, name: str) -> Topology:
     return replace(topology, loops={other: loop for other, loop in topology.loops.items() if other != name})
 
 
-def check_open(topology: Topology, what: str, instead: str = "open the loops in a copy of the tree first") -> None:
-    """Raise LoopError or ContactError for loops or contacts that something would ignore; it says what to do instead."""
+def check_open(
+    topology: Topology, what: str, instead: str = "open the loops in a copy of the tree first", touching: bool = False
+) -> None:
+    """Raise LoopError or ContactError for loops or contacts that something would ignore; it says what to do instead.
+
+    What knows ``touching`` links ignores no contacts.
+    """
     if topology.loops:
         names = ", ".join(map(repr, topology.loops))
         raise LoopError(
             f"{what} is not available for a tree with closed loops, because it would ignore the forces in {names}; "
             f"{instead}"
         )
-    check_untouched(topology, what)
+    if not touching:
+        check_untouched(topology, what)
 
 
 def check_untouched(topology: Topology, what: str) -> None:

@@ -21,7 +21,20 @@ from screwdyn.screws import screw
 from screwdyn.screws.screw_system import whole_turns
 
 from .couplings import COUPLING, couplings_of
-from .link_steps import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
+from .link_steps import (
+    Matrix,
+    Scalar,
+    Vector,
+    add,
+    cross,
+    dot,
+    multiply,
+    rotate,
+    rotate_back,
+    scale,
+    sincos,
+    square_root,
+)
 from .placement import Placement
 from .table import Table, home, renamed, store
 
@@ -208,6 +221,34 @@ def integrate(where: Table, groups: Table, q: Table, v: Table, reached: Table) -
             travel = rotate(orientation(turns, q, at), add(u, add(scale(2.0 * s * s, across), further)))
             for i in range(slides):
                 reached[at + turns + i] = q[at + turns + i] + travel[i]
+
+
+# Steps in which free bodies keep the direction of their velocity, whose components turn with their axes.
+
+
+def add_turn(groups: Any, v: Any, a: Any) -> None:
+    """a += ω × u: quasi-accelerations of group joints in axes that do not turn."""
+    for row, _, turns, slides in groups.tolist():
+        w, u = velocities(turns, slides, v, row)
+        first = row + (3 if turns == 4 else 1)
+        for i, x in enumerate(cross(w, u)[:slides]):
+            a[first + i] = a[first + i] + x
+
+
+def move_straight(where: Any, groups: Any, q: Any, v: Any, dt: Any, reached: Any) -> None:
+    """The positions reached by moving at ν for some time, on straight lines; ν is then in the axes there."""
+    turning = v * dt
+    for row, _, turns, slides in groups.tolist():
+        first = row + (3 if turns == 4 else 1)
+        turning[first : first + slides] = 0.0
+    integrate(where, groups, q, turning, reached)
+    normalize(groups, reached)
+    for row, at, turns, slides in groups.tolist():
+        u = rotate(orientation(turns, q, at), velocities(turns, slides, v, row)[1])
+        after, first = rotate_back(orientation(turns, reached, at), u), row + (3 if turns == 4 else 1)
+        for i in range(slides):
+            reached[at + turns + i] = reached[at + turns + i] + u[i] * dt
+            v[first + i] = after[i]
 
 
 _ORDINARY = Charts(np.zeros(0, np.int64), np.zeros((0, GROUP), np.int64), np.zeros((0, 4)), np.zeros((0, COUPLING)))

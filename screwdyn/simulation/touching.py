@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from screwdyn.core import Array, ContactError, Flags, Indices
-from screwdyn.mechanism import Contact, Shape
+from screwdyn.mechanism import Contact
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contact import ContactRows, Contacts
 from screwdyn.physics.model import Robot
@@ -83,11 +83,7 @@ class Touching:
         bodies = [{contact.link, contact.to} for contact in contacts]
         self.bodies = np.array([bodies.index(pair) for pair in bodies])[owner]
         for contact in contacts:
-            if isinstance(contact.on, Shape) and contact.on.kind == "box" and contact.radii.min() == 0:
-                raise ContactError(
-                    f"contact {contact.name!r} has points without radius on a box, which could slip off its edges, "
-                    f"where there is no normal; give them a radius=, or use on=Plane(…) for one face of the box"
-                )
+            contact.check_slides()
         rows = self.contacts.rows(q, np.zeros(tree.model.nv))
         # Links that no joint moves relative to each other push nothing, wherever they are.
         self.moves = np.abs(rows.jacobian).max(axis=(1, 2), initial=0.0) > KEPT_ANYWAY

@@ -34,6 +34,7 @@ from screwdyn.physics import charts as charting
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.reductions import aligned_frames
 from screwdyn.physics.table import ARMATURE, MASS, PARENT, PLACE
+from screwdyn.physics.time_stepping import moreau
 
 # Functions with more operations are not compiled; compiling this many takes about 5 s.
 LARGEST = 50_000
@@ -208,9 +209,11 @@ class Program:
         return self._interpreter
 
 
-def planned(name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars]) -> Program:
+def planned(
+    name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars], loop: emit.Loop | None = None
+) -> Program:
     """The program of a function on a tape with inputs (group, index), from the lengths of their groups in order."""
-    plan = emit.Plan(tape, groups, [out.ravel().tolist() for out in outputs], tape.assumed, host().fused)
+    plan = emit.Plan(tape, groups, [out.ravel().tolist() for out in outputs], tape.assumed, host().fused, loop)
     part, known = tape.excerpt([Recorded(tape, at) for at in plan.known])
     slots = [*([*range(n)] for n in groups.values()), *plan.slots]
     shapes = [x.shape for x in outputs]
@@ -520,10 +523,13 @@ def felt_by(name: str, table: Array) -> Array:
 
 # A step of an integrator on a tape: the state after it from the state before. Inputs besides the state are ("dt", 0),
 # the torques or the entries of a ``Feedback`` by name, ("bodies", k) for the inertial numbers of some rows, ("held", k)
-# for armatures that hold some rows, and (field, row) for the parameters of the joints' own forces that are not zero.
+# for armatures that hold some rows, ("apart", k) for what is added to the gaps of some points, and (field, row) for the
+# parameters of the joints' own forces, and of contacts, that are not zero. With contacts, the state includes impulses.
 
 # Inertial numbers of a row.
 NUMBERS = PARENT - MASS
+# The impulses of contacts in a state, and the parameters of a contact.
+IMPULSES, CONTACT = "impulses", ("friction of contact", "restitution")
 # The method of a step that refines the change of the rates by an impact, in place of a name in ``STEPS``.
 IMPACT = "impact"
 
@@ -537,10 +543,12 @@ class StepKind(NamedTuple):
     forces: tuple[tuple[str, int], ...]  # parameters of the joints' own forces that are not zero
     held: tuple[int, ...] = ()  # rows with an armature that is an input: 0, or boundless while they do not move
     struck: tuple[tuple[int, ...], tuple[float, ...]] | None = None  # rows of what slips in an impact, pose of its root
+    apart: tuple[int, ...] = ()  # points of contacts with an input that is added to their gaps
 
 
 class Motion:
-    """A tree on a tape, for ``STEPS``; ``accelerations`` are recorded once, on ``own``, and repeated for each state.
+    """A tree on a tape, for ``STEPS``, and for ``moreau``; ``found``, the accelerations and what contacts need, are
+    recorded once, on ``own``, and repeated for each state.
 
     ``parameters`` are those of the joints' own forces, by field and freedom; ``control`` has the torques, "tau", or the
     fields of :class:`Feedback`.
@@ -551,18 +559,20 @@ class Motion:
         tape: Tape,
         own: Tape,
         subject: Subject,
-        accelerations: Scalars,
+        found: Sequence[Scalars],
         parameters: Mapping[tuple[str, int], Scalar],
         control: Mapping[str, Scalars],
     ) -> None:
         self._tape, self._own, self._charts, self._freedoms = tape, own, subject.chart, subject.freedoms
-        self._acceleration, n = accelerations, subject.nv
+        self._found, n = found, subject.nv
+        self.loop: emit.Loop | None = None
         # The position of each freedom.
         self._where = np.zeros(n, dtype=np.intp)
         self._where[self._freedoms] = self._charts.where
         numbers = {field: trace.zeros(n) for field in JointForces._fields if field != "where"}
         for (field, row), value in parameters.items():
-            numbers[field][row] = value
+            if field in numbers:
+                numbers[field][row] = value
         forces: Any = JointForces
         self._forces = forces(**numbers, where=self._where)
         self._tau = control.get("tau", 0.0)
@@ -570,6 +580,10 @@ class Motion:
 
     def acceleration(self, q: Scalars, qd: Scalars) -> Scalars:
         """Forward dynamics with the torques and the joints' own forces."""
+        return self.touching(q, qd)[0]
+
+    def touching(self, q: Scalars, qd: Scalars) -> list[Scalars]:
+        """The accelerations, and of contacts the gaps, the rows J, and Z with M⁻¹ = Z Zᵀ."""
         forces, tape, own = self._forces, self._tape, self._own
         tau = forces.smoothed_force(q, qd)
         tau = tau + (self._tau if self._feedback is None else self._feedback.torque(q, qd, self._where))
@@ -579,11 +593,32 @@ class Motion:
             for node in own.nodes
             if node.op == "input"
         }
-        ends = [*self._acceleration, *(x for pair in own.assumed for x in pair)]
-        found = own.evaluate(ends, values, Recorded.sin, Recorded.cos)
-        n = len(qd)
-        tape.assumed += zip(found[n::2], found[n + 1 :: 2], strict=True)
-        return np.array(found[:n], dtype=object)
+        ends: list[Any] = [*chain(*(x.flat for x in self._found), *own.assumed)]
+        made = iter(own.evaluate(ends, values))
+        found = [np.array([*islice(made, x.size)], dtype=object).reshape(x.shape) for x in self._found]
+        tape.assumed += zip(made, made, strict=True)
+        return found
+
+    def unturned(self, v: Scalars, a: Scalars) -> Scalars:
+        """The accelerations in axes that do not turn with group joints."""
+        a, extra = a.copy(), trace.zeros(len(self._freedoms))
+        charting.add_turn(self._charts.groups, v[self._freedoms], extra)
+        for row, freedom in enumerate(self._freedoms):
+            a[freedom] = a[freedom] + extra[row]
+        return a
+
+    def moved_straight(self, q: Scalars, v: Scalars, dt: Scalar) -> tuple[Scalars, Scalars]:
+        """The positions reached by moving at v for some time, on straight lines, and the rates there."""
+        v, rows, reached = v.copy(), v[self._freedoms], trace.zeros(len(q))
+        charting.move_straight(self._charts.where, self._charts.groups, q, rows, dt, reached)
+        v[self._freedoms] = rows
+        return reached, v
+
+    def repeated(self, sweep: Callable[[Scalars], Sequence[Scalar]], start: Sequence[Scalar], most: int) -> Scalars:
+        """What values become by a function that is repeated until the last is not positive, at most so many times."""
+        before, after = (trace.inputs(self._tape, group, range(len(start))) for group in (emit.SOUGHT, emit.FOUND))
+        self.loop = emit.Loop(start, sweep(before), most)
+        return after
 
     def rate(self, q: Scalars, qd: Scalars) -> Scalars:
         """The time derivative of the positions."""
@@ -617,26 +652,32 @@ def _stepped(structure: Structure, kind: StepKind) -> Program:
 
 
 def _recorded_steps(structure: Structure, kind: StepKind) -> Program:
-    """The steps of a structure, recorded on a tape and planned."""
+    """The steps of a structure, recorded on a tape and planned; its places are points of contacts."""
     tape, own = Tape(_WRITTEN * LARGEST), Tape(_WRITTEN * LARGEST)
     subject = structure.subject(own).with_zeros()
-    n = subject.nv
-    lengths = {"q": subject.nq, "qd": n, **{x: subject.nq if x == "q_target" else n for x in kind.control}}
+    n, points = subject.nv, len(structure.places)
+    lengths = {"q": subject.nq, "qd": n, **({IMPULSES: 3 * points} if points else {})}
+    lengths |= {x: subject.nq if x == "q_target" else n for x in kind.control}
     lengths |= _of_rows(kind)
     q, qd = (subject.inputs(tape, group) for group in ("q", "qd"))
-    (accelerations,) = trace.outputs(own, "forward_dynamics", _varied(subject, own, kind))
+    moving = _varied(subject, own, kind)
+    found = trace.touching_dynamics(own, moving) if points else trace.outputs(own, "forward_dynamics", moving)
     control = {
         group: trace.inputs(tape, group, range(subject.nq if group == "q_target" else n)) for group in kind.control
     }
     parameters = {name: tape.input(name) for name in kind.forces}
-    motion = Motion(tape, own, subject, accelerations, parameters, control)
-    after = STEPS[kind.method](motion, q, qd, tape.input(("dt", 0)))
-    return planned("step", tape, lengths, after)
+    dt, motion = tape.input(("dt", 0)), Motion(tape, own, subject, found, parameters, control)
+    if not points:
+        return planned("step", tape, lengths, STEPS[kind.method](motion, q, qd, dt))
+    found[1][list(kind.apart)] += trace.inputs(own, "apart", range(len(kind.apart)))
+    before = trace.inputs(tape, IMPULSES, range(3 * points))
+    slips, rebounds = ([parameters.get((field, k), 0.0) for k in range(points)] for field in CONTACT)
+    return planned("step", tape, lengths, moreau(motion, q, qd, before, slips, rebounds, dt), motion.loop)
 
 
 def _of_rows(kind: StepKind) -> dict[str, int]:
     """Lengths of the groups of inputs for some rows."""
-    lengths = {"bodies": NUMBERS * len(kind.rows), "held": len(kind.held)}
+    lengths = {"bodies": NUMBERS * len(kind.rows), "held": len(kind.held), "apart": len(kind.apart)}
     return {group: n for group, n in lengths.items() if n}
 
 
@@ -679,8 +720,9 @@ class Stepper:
     """Steps of a model, with values of parameters; TooLong, or Undetermined if some joint feels no inertia."""
 
     def __init__(self, model: Model, kind: StepKind, values: Mapping[Hashable, float]) -> None:
-        table = felt_by("forward_dynamics", model.table)
-        self._program = _steps.serving(table, model.loaded, kind, model.charts)
+        table, points = felt_by("forward_dynamics", model.table), [] if kind.method == IMPACT else model.points
+        places = np.array(points, dtype=np.float64).reshape(-1, PLACE)
+        self._program = _steps.serving(table, model.loaded, kind, model.charts, places)
         plan = self._program.plan  # another thread may discard it
         if plan is not None and plan.size > LARGEST_STEP:
             raise TooLong
@@ -690,15 +732,15 @@ class Stepper:
     def run(self, samples: int, every: int, inputs: Sequence[Array], outputs: Sequence[Array], part: slice) -> bool:
         """Compute ``samples`` · ``every`` steps of some of the runs; False if a state became NaN.
 
-        Inputs are (count, n), or (count, steps, n) if they vary with time. Outputs are positions and rates, (count,
-        samples, n), and the number of steps until the state became NaN, (count, 1).
+        Inputs are (count, n), or (count, steps, n) if they vary with time. Outputs are positions, rates, and with
+        contacts impulses, (count, samples, n), and the number of steps until the state became NaN, (count, 1).
         """
         program, lanes = self._program, host().width
         lengths, varying = program.lengths, [x.ndim > 2 for x in inputs]
         header = np.array([samples, every, *(n * v for n, v in zip(lengths, varying, strict=True))])
         context = np.concatenate([header.astype(np.int64).view(np.float64), self._known])
         rows = [n * (samples * every if v else 1) for n, v in zip(lengths, varying, strict=True)]
-        rows += [samples * lengths[0], samples * lengths[1], 1]
+        rows += [*(samples * n for n in lengths[: len(outputs) - 1]), 1]
         numbers = np.array([*range(lanes), *range(max(rows) + lanes)], dtype=np.int64)
         inputs, outputs = [x[part] for x in inputs], [x[part] for x in outputs]
         return drive(program.batch, context, inputs, outputs, [(n, address(numbers[lanes:]), False) for n in rows])

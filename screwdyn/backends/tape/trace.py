@@ -345,6 +345,16 @@ def forward_dynamics(tape: Tape, subject: Subject) -> Scalars:
     return factors(tape, subject).solve(subject.inputs(tape, "tau") - bias)
 
 
+def touching_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
+    """Accelerations without contacts, the gaps of contacts, their rows J, and Z with M⁻¹ = Z Zᵀ, for ``moreau``."""
+    (gaps,), (J,) = (record(tape, f"contact_{what}", subject) for what in ("gaps", "jacobian"))
+    alone = subject._replace(places=None)
+    (bias,) = record(tape, "bias_force", alone._replace(table=base_parameters(subject.table)))
+    M = factors(tape, alone)
+    Z = M.outward(np.diag([1.0 / link_steps.square_root(pivot) for pivot in M.D]))
+    return [Z @ (Z.T @ (subject.inputs(tape, "tau") - bias)), gaps, J, Z]
+
+
 def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
     """The mass that each joint carries, and a bound of its ∫ r² dm about the row's origin for all angles beyond."""
     n = len(x)

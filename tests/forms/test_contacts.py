@@ -49,7 +49,6 @@ REFUSED = {
     "linearize": lambda tree, q: tree.linearize(q),
     "equilibrium": lambda tree, q: tree.equilibrium(q),
     "holding_torque": lambda tree, q: tree.holding_torque(q),
-    "rollout": lambda tree, q: tree.compile().rollout(q, np.zeros(6), 2, 1e-3),
     "forward_dynamics in this form": lambda tree, q: tree.symbolic().forward_dynamics(),
     "C": lambda tree, q: tree.c_source(["forward_dynamics"]),
     "LQR": lambda tree, q: sd.control.LQR(tree, q, np.eye(12), np.eye(6)),

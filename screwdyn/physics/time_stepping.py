@@ -1,6 +1,6 @@
 """Steps of fixed length with contacts, on traced scalars (docs/mathematics.md §14).
 
-Impulses of contacts, friction and impacts end the step that they are needed in, so its order is 1, with no events.
+Impulses stand for forces and impacts alike, so steps look for no events; their order is 1.
 """
 
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ import numpy as np
 
 from screwdyn.physics.link_steps import square_root
 
-# Points of all contacts of a run; sweeps of a step; and the change of the impulses by a sweep, relative to them, after
-# which there is no other.
-POINTS, SWEEPS, SETTLED, SOFT = 16, 100, 1e-6, 0.05
-# Mobility along a normal, relative to all of the point's, that is rounding; and what is added to squares before roots.
+# Points of all contacts of a run; sweeps of a step; the change by the last one, relative to that by all; and what a
+# point that does not hit yields, relative to its mobility.
+POINTS, SWEEPS, SETTLED, SOFT = 16, 100, 1e-5, 0.05
+# Mobility in a direction, relative to that in all of them, that is rounding; and what keeps divisors from zero.
 FIXED, TINY = 1e-20, 1e-60
 
 
@@ -60,17 +60,18 @@ class _Point:
     def __init__(self, rows: Any, rates: Any, friction: Any) -> None:
         self.rows, self.rates, self._friction = rows, rates, friction
         G = self._G = rows @ rows.T
-        self.soft = SOFT * G[0, 0]
-        half = 0.5 * (G[1, 1] - G[2, 2])
-        # The inverse of the larger eigenvalue of the tangents' mobility.
-        self._slips = 1.0 / (0.5 * (G[1, 1] + G[2, 2]) + square_root(half * half + G[1, 2] * G[1, 2] + TINY))
+        self.soft, half = SOFT * G[0, 0], 0.5 * (G[1, 1] - G[2, 2])
+        # The larger eigenvalue of the tangents' mobility.
+        self._slips = self._inverse(G[1, 1] - half + square_root(half * half + G[1, 2] * G[1, 2] + TINY))
 
     def bound(self, least: Any, hits: Any) -> None:
         """The least normal rate, and whether the point hits, 1 or 0, which is not soft."""
-        G = self._G
         self.soft, self.rates[0] = self.soft * (1.0 - hits), self.rates[0] - least
-        moves = _above(G[0, 0] - FIXED * (G[0, 0] + G[1, 1] + G[2, 2]))
-        self._yields = moves / (G[0, 0] + self.soft + TINY)
+        self._yields = self._inverse(self._G[0, 0] + self.soft)
+
+    def _inverse(self, mobility: Any) -> Any:
+        """The inverse of a mobility; 0 if it is rounding."""
+        return _above(mobility - FIXED * (self._G[0, 0] + self._G[1, 1] + self._G[2, 2])) / (mobility + TINY)
 
     def pressed(self, change: Any, impulse: Any, active: Any) -> tuple[Any, list[Any]]:
         """The change of the rates, Zᵀ M Δq̇, and the impulse after this point acts; the same if not active."""

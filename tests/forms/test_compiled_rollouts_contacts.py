@@ -97,7 +97,7 @@ def test_a_crate_that_is_set_down_stays():
     assert not found.failed.any()
     assert abs(found.q[-1] - found.q[-2]).max() < 1e-9
     assert abs(found.qd[-1]).max() < 1e-9
-    assert_allclose(found.forces[-1, ..., 0].sum(axis=1), 3 * G, rtol=1e-6)
+    assert_allclose(found.forces[-1, ..., 0].sum(axis=1), 3 * G, rtol=10 * SETTLED)
     # Four corners of a face share the load: it lies flat.
     flat = np.sort(tree.contact_gaps(found.q[-1]), axis=1)[:, :4]
     assert_allclose(flat, 0.0, atol=3e-6)
@@ -255,7 +255,7 @@ def test_a_payload_on_a_sledge():
     at = [(2 / 3) ** 2 / (2 * decelerated), 0.0, 4 / (2 * decelerated)]
     at[1] = 2.0 * 0.2 - decelerated * 0.2**2 / 2 + (before / 3) ** 2 / (2 * decelerated)
     assert_allclose(found.q[:, 1], at, atol=1.5e-3)
-    assert_allclose(found.forces[..., 0].sum(axis=1), [9 * G, 9 * G, 3 * G], rtol=1e-5)
+    assert_allclose(found.forces[..., 0].sum(axis=1), [9 * G, 9 * G, 3 * G], rtol=10 * SETTLED)
 
 
 def test_a_leg_that_is_released_holds_no_more():
@@ -267,7 +267,7 @@ def test_a_leg_that_is_released_holds_no_more():
     found = tree.compile(threads=1).rollout(q, np.zeros(3), 1000, 1e-3, events=[(sd.Release("leg"), steps)], every=250)
     assert_allclose(-found.q[-1, :, 2], [0.3, 0.1, 0.1], atol=1e-5)
     assert_allclose(-found.q[1, :, 2], [0.3, max(0.1, 0.3 - G * 0.15**2 / 2), 0.3], atol=2e-3)
-    assert_allclose(found.forces[-1, :, :, 0].sum(axis=-1), [3.5 * G, 3 * G, 3 * G], rtol=1e-5)
+    assert_allclose(found.forces[-1, :, :, 0].sum(axis=-1), [3.5 * G, 3 * G, 3 * G], rtol=10 * SETTLED)
 
 
 # Batches and refusals

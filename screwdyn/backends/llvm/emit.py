@@ -62,13 +62,9 @@ class Plan:
         phase: dict[int, int] = {}
         for at in live:
             node = nodes[at]
-            phase[at] = max([phase[x] for x in node.operands], default=0)
-            if node.op == "input":
-                phase[at] = _PHASES.get(node.a[0], 0)
-                known = not phase[at] and node.a[0] not in groups
-            else:
-                known = given.issuperset(node.operands)
-            if known:
+            is_input = node.op == "input"
+            phase[at] = max([_PHASES.get(node.a[0], 0) if is_input else 0, *(phase[x] for x in node.operands)])
+            if not phase[at] and (node.a[0] not in groups if is_input else given.issuperset(node.operands)):
                 given.add(at)
         steps = [at for at in live if at not in given and nodes[at].op != "input"]
         uses: dict[int, list[int]] = {at: [] for at in live}
@@ -87,8 +83,8 @@ class Plan:
         self.angles = sorted({nodes[at].a for at in turns})
         late: set[int] = set()
         for at in steps:
-            turned = nodes[at].op in ("sin", "cos", "sqrt", "tanh")
-            if turned or phase[at] or not late.isdisjoint(nodes[at].operands):
+            own = phase[at] or nodes[at].op in ("sin", "cos", "sqrt", "tanh")
+            if own or not late.isdisjoint(nodes[at].operands):
                 late.add(at)
         # The angles that do not depend on sines, cosines, roots or hyperbolic tangents: they are turned first.
         self.early = [at for at in self.angles if at not in late]
@@ -247,9 +243,9 @@ class _Writer:
         if op in ("sqrt", "tanh"):
             return code.call(op, self._read(a)) if op == "sqrt" else tanh(code, self._read(a))
         if op in ("positive", "negative"):
-            zero, t, kind = code.constant(0.0), code.type, _condition(code)
+            zero, t = code.constant(0.0), code.type
             holds = code.let(f"fcmp {'ogt' if op == 'positive' else 'olt'} {t} {self._read(a)}, {zero}")
-            return code.let(f"select {kind} {holds}, {t} {code.constant(1.0)}, {t} {zero}")
+            return code.let(f"select <{code.width} x i1> {holds}, {t} {code.constant(1.0)}, {t} {zero}")
         if op in "+-":
             inner = [x for x in (a, b) if x in plan.inner]
             if inner:
@@ -489,12 +485,8 @@ def steps(plan: Plan, width: int) -> str:
 
 def _any(code: Code, conditions: Sequence[str]) -> str:
     """Whether one of some conditions holds, in each lane."""
-    return reduce(lambda a, b: code.let(f"or {_condition(code)} {a}, {b}"), conditions)
-
-
-def _condition(code: Code) -> str:
-    """The type of a condition in each lane."""
-    return "i1" if code.width == 1 else f"<{code.width} x i1>"
+    kind = "i1" if code.width == 1 else f"<{code.width} x i1>"
+    return reduce(lambda a, b: code.let(f"or {kind} {a}, {b}"), conditions)
 
 
 def _pairs(code: Code, arrays: int) -> list[tuple[str, str]]:

@@ -13,6 +13,8 @@ from screwdyn.physics.link_steps import square_root
 # Points of all contacts of a run; sweeps of a step; the change by the last one, relative to that by all; and what a
 # point that does not hit yields, relative to its mobility.
 POINTS, SWEEPS, SETTLED, SOFT = 16, 100, 1e-5, 0.05
+# Rate at which a point hits, relative to that at which it yields to its last impulse.
+HIT = 4.0
 # Mobility in a direction, relative to that in all of them, that is rounding; and what keeps divisors from zero.
 FIXED, TINY = 1e-20, 1e-60
 
@@ -32,7 +34,7 @@ def moreau(
     for k, gap in enumerate(gaps):
         point = _Point(J[k] @ Z, J[k] @ free, friction[k])
         least, approach = -gap / dt, -(J[k, 0] @ qd)
-        hits = _above(least - point.rates[0]) * _above(approach - point.soft * before[3 * k])
+        hits = _above(least - point.rates[0]) * _above(approach - HIT * point.soft * before[3 * k])
         if hasattr(restitution[k], "tape"):
             more = restitution[k] * approach - least
             least = least + hits * _above(more) * more

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
-from screwdyn.physics.time_stepping import SETTLED, SOFT, SWEEPS
+from screwdyn.physics.time_stepping import HIT, SETTLED, SOFT, SWEEPS
 
 SIZE = (0.4, 0.3, 0.2)
 G = 9.80665
@@ -118,6 +118,26 @@ def test_a_slope_holds_what_friction_can_hold():
     assert slid.qd[3] == pytest.approx(G * (np.sin(a) - 0.2 * np.cos(a)), rel=1e-4)
 
 
+def test_a_stack_comes_to_rest():
+    """A heavy box falls onto a light one, and neither creeps."""
+    tree, size = sd.KinematicTree(gravity=(0, 0, -G)), (0.4, 0.4, 0.2)
+    for name, mass in (("low", 1.0), ("high", 10.0)):
+        tree.attach(sd.Inertia.box(mass, size), to="base", joint=sd.free(), name=name)
+    corners = np.array([(x, y, -0.1) for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
+    tree.touch("low", to="base", on=sd.Plane(), points=corners, friction=0.5, name="floor")
+    tops = corners * 0.9
+    tree.touch("high", to="low", on=sd.Shape.box(size), points=tops, radius=0.01, friction=0.5, name="top")
+    q, rng = np.tile(tree.neutral(), (16, 1)), np.random.default_rng(0)
+    q[:, tree.positions.index("low[pz]")] = 0.1
+    q[:, tree.positions.index("high[pz]")] = 0.31 + rng.uniform(0, 0.05, 16)
+    q[:, tree.positions.index("high[px]")] = rng.normal(0, 0.005, 16)
+    found = tree.compile(threads=1).rollout(q, np.zeros((16, 12)), 2000, 1e-3, every=500)
+    assert abs(found.q[-1] - found.q[-2]).max() < 1e-7
+    assert_allclose(tree.contact_gaps(found.q[-1]), 0.0, atol=1e-5)
+    assert_allclose(found.forces[-1, :, :4, 0].sum(axis=1), 11 * G, rtol=1e-3)
+    assert_allclose(found.forces[-1, :, 4:, 0].sum(axis=1), 10 * G, rtol=1e-3)
+
+
 # The scheme
 
 
@@ -132,7 +152,7 @@ def in_python(tree, q, qd, steps, h, tau):
         free[3:6] += h * np.cross(qd[:3], qd[3:6])  # the crate's velocity keeps its direction, not its components
         bound, soft = -gaps / h, np.full(len(gaps), SOFT)
         for k, contact in enumerate(owners):
-            u, resting = J[k, 0] @ before, SOFT * (J[k, 0] @ Y[k, 0]) * impulses[k, 0]
+            u, resting = J[k, 0] @ before, HIT * SOFT * (J[k, 0] @ Y[k, 0]) * impulses[k, 0]
             if -u > resting and J[k, 0] @ free < bound[k]:
                 soft[k] = 0.0
                 bound[k] = max(bound[k], -contact.restitution * u) if contact.restitution else bound[k]

@@ -180,7 +180,7 @@ def in_python(tree, q, qd, steps, h, tau):
 
 
 def scene(rng):
-    """An arm with round links above a crate and a post, all of which touch each other and the floor."""
+    """An arm above a crate between two coupled fingers and a post, all of which touch each other and the floor."""
     tree = sd.KinematicTree(gravity=(0.5, 0.3, -G))
     tree.attach(sd.Inertia.box(2.0, SIZE), to="base", joint=sd.free(passive=True), name="crate")
     tree.attach(sd.Inertia.box(1.0, (0.5, 0.1, 0.1)), to="base", joint=sd.revolute("y"), name="arm", at=(-0.6, 0, 0.5))
@@ -194,6 +194,15 @@ def scene(rng):
     pose[:3, 3] = 0.35, 0.0, 0.2
     post = sd.Shape.capsule(0.05, 0.3, pose=pose)
     tree.touch("crate", to="base", on=post, points=[(0.2, 0, 0)], radius=0.02, name="post")
+    follows = sd.Mimic("gap", -1.0)
+    for name, side, joint in (
+        ("left", -1, sd.prismatic("y", name="gap")),
+        ("right", 1, sd.prismatic("y", mimic=follows)),
+    ):
+        tree.attach(sd.Inertia.box(0.3, (0.1, 0.02, 0.1)), to="base", joint=joint, name=name, at=(0, 0.19 * side, 0.1))
+        tree.touch(
+            name, to="crate", on=sd.Shape.box(SIZE), points=[(0, 0, 0)], radius=0.02, friction=0.4, name=f"{name} pad"
+        )
     tree.touch("arm", to="base", on=sd.Plane(), points=[(0.3, 0, 0)], radius=0.04, restitution=0.3, name="elbow")
     return tree
 
@@ -288,6 +297,24 @@ def test_a_leg_that_is_released_holds_no_more():
     assert_allclose(-found.q[-1, :, 2], [0.3, 0.1, 0.1], atol=1e-5)
     assert_allclose(-found.q[1, :, 2], [0.3, max(0.1, 0.3 - G * 0.15**2 / 2), 0.3], atol=2e-3)
     assert_allclose(found.forces[-1, :, :, 0].sum(axis=-1), [3.5 * G, 3 * G, 3 * G], rtol=10 * SETTLED)
+
+
+def test_locks_and_inertias_of_each_run():
+    """A brake stops a sliding ball, and its floor bears the ball of each run."""
+    tree = sd.KinematicTree(gravity=(0, 0, -G))
+    tree.attach(sd.Inertia.point(0.1), to="base", joint=sd.prismatic("x", name="brake"), name="slide")
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="slide", joint=sd.prismatic("z"), name="ball", at=(0, 0, 0.1))
+    tree.touch("ball", to="base", on=sd.Plane(), points=[(0, 0, 0)], radius=0.1, friction=0.2)
+    bodies = [sd.Inertia.sphere(m, 0.1) for m in (0.5, 1.0, 2.0)]
+    events = [(sd.Lock("brake"), np.array([100, 200, -1]))]
+    given = np.zeros(2), np.array([1.0, 0.0]), 2000, 1e-3
+    found = tree.compile(threads=1).rollout(*given, events=events, payload={"ball": bodies})
+    mass = np.array([0.5, 1.0, 2.0])
+    slowed = 0.2 * G * mass / (mass + 0.1)
+    until = np.minimum([0.1, 0.2, np.inf], 1 / slowed)
+    assert_allclose(found.q[:, 0], until - slowed * until**2 / 2, atol=1e-3)
+    assert_allclose(found.forces[:, 0, 0], mass * G, rtol=10 * SETTLED)
+    assert_allclose(found.qd, 0.0, atol=1e-9)
 
 
 # Batches and refusals

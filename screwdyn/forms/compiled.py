@@ -34,6 +34,7 @@ from screwdyn.physics.contact import Contacts
 from screwdyn.physics.link_steps import Pose
 from screwdyn.physics.quantities import CATALOGUE, SOLVING, Method, Quantity, TakesOut
 from screwdyn.physics.recursions.links import frame_code
+from screwdyn.physics.recursions.loops import KEPT_ANYWAY
 from screwdyn.physics.table import PLACE
 from screwdyn.physics.time_stepping import POINTS
 
@@ -769,9 +770,11 @@ class _Inputs:
         if not self._model.points:
             return
         contacts = Contacts(of, self._model)
-        gaps = contacts.gaps(self.q)
-        if self._lanes is not None:
-            gaps[:, list(self.apart)] += self._lanes.inputs[-1] if self.apart else 0.0
+        # Links that no joint moves relative to each other push nothing, wherever they are.
+        moves = np.abs(of.contact_jacobian(self.q[:1])).max(axis=(0, 2, 3)) > KEPT_ANYWAY
+        gaps = np.where(moves, contacts.gaps(self.q), 0.0)
+        if self._lanes is not None and self.apart:
+            gaps[:, list(self.apart)] += self._lanes.inputs[-1]
         if gaps.min(initial=0.0) < -_PUSHED * dt:
             run = int(gaps.min(axis=1).argmin())
             at, depth = contacts.deepest(gaps[run])

@@ -334,6 +334,22 @@ def test_bits_do_not_depend_on_the_batch_or_the_samples():
             assert_array_equal(ours, theirs[-1, k])
     called = fast.rollout(q[:5], qd[:5], 600, 1e-3, lambda t, q, qd: np.zeros((5, 6)))
     assert_array_equal(called.q, whole.q[-1, :5])
+    tau = np.zeros((21, 6))
+    tau[4] = 1e70
+    wild = fast.rollout(q, qd, 600, 1e-3, tau)
+    assert_array_equal(wild.failed, np.arange(21) == 4)
+    assert np.isnan(wild.forces[4]).all()
+    assert_array_equal(wild.q[5:], whole.q[-1, 5:])
+
+
+def test_links_that_do_not_move_push_nothing():
+    tree, q, qd = sledge()
+    tree.attach(sd.Inertia.box(0.5, (0.3, 0.1, 0.1)), to="crate", name="lid", at=(0, 0, 0.14))
+    tree.touch("lid", to="crate", on=sd.Shape.box(SIZE), points=[(0, 0, -0.05)], radius=0.01, friction=0.5, name="seam")
+    found = tree.compile(threads=1).rollout(q, qd, 200, 1e-3)
+    assert found.forces[0, 0] > 0
+    assert_array_equal(found.forces[2], 0.0)
+    assert found.qd[1] == pytest.approx(2.0 - 0.3 * G * 0.2, abs=2e-3)
 
 
 def test_what_is_refused():

@@ -547,11 +547,11 @@ class StepKind(NamedTuple):
 
 
 class Motion:
-    """A tree on a tape, for ``STEPS``, and for ``moreau``; ``found``, the accelerations and what contacts need, are
-    recorded once, on ``own``, and repeated for each state.
+    """A tree on a tape, for ``STEPS`` and ``moreau``; what is ``found`` is recorded once, and repeated for each state.
 
-    ``parameters`` are those of the joints' own forces, by field and freedom; ``control`` has the torques, "tau", or the
-    fields of :class:`Feedback`.
+    These are the accelerations, and of contacts what ``touching`` returns, on the tape ``own``. ``parameters`` are
+    those of the joints' own forces, by field and freedom; ``control`` has the torques, "tau", or the fields of
+    :class:`Feedback`.
     """
 
     def __init__(

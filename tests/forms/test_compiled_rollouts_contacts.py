@@ -317,6 +317,41 @@ def test_locks_and_inertias_of_each_run():
     assert_allclose(found.qd, 0.0, atol=1e-9)
 
 
+def test_a_crate_is_pushed_lifted_and_set_down():
+    """On a free joint of the hand, it stands on the floor; locking this joint is a grasp where it is, in each run."""
+    tree, block = sd.KinematicTree(gravity=(0, 0, -G)), sd.Inertia.box(1.0, (0.1, 0.1, 0.1))
+    tree.attach(block, to="base", joint=sd.prismatic("x"), name="slide")
+    tree.attach(block, to="slide", joint=sd.prismatic("z"), name="hand", at=(0, 0, 0.3))
+    grip = sd.free(passive=True, name="grip")
+    tree.attach(sd.Inertia.box(1.0, (0.2, 0.2, 0.2)), to="hand", joint=grip, name="crate", at=(0.3, 0, -0.2))
+    feet = [(x, y, -0.1) for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
+    tree.touch("crate", to="base", on=sd.Plane(), points=feet, friction=0.4, name="floor")
+    pads = [(0.1, y, -0.2) for y in (-0.05, 0.05)]
+    tree.touch("hand", to="crate", on=sd.Shape.box((0.2, 0.2, 0.2)), points=pads, radius=0.05, name="push")
+    h, steps, runs = 2e-3, 1500, 8
+    t = np.arange(steps) * h
+
+    def ramp(start, end, by):
+        return by * np.clip((t - start) / (end - start), 0, 1)
+
+    along, up = ramp(0, 0.5, 0.2) + ramp(1.2, 1.8, 0.3), ramp(0.8, 1.1, 0.2) - ramp(1.9, 2.3, 0.2) + ramp(2.6, 2.9, 0.1)
+    hold = sd.Feedback(2000.0, 90.0, q_target=np.stack([along, up], axis=1)[:, None], tau=[0, 3 * G])
+    grasped = np.full(runs, int(0.7 / h)) + np.arange(runs)
+    grasped[-1] = -1  # this one is only pushed
+    events = [(sd.Lock("grip"), grasped), (sd.Unlock("grip"), np.where(grasped < 0, -1, int(2.4 / h)))]
+    start = np.tile(tree.neutral(), (runs, 1))
+    start[:, tree.positions.index("grip[px]")] = np.linspace(0, 0.02, runs)
+    run = tree.compile(threads=1).rollout(start, np.zeros((runs, tree.nv)), steps, h, hold, every=50, events=events)
+    height = run.compiled.forward_kinematics("crate", run.q)[..., 2, 3]
+    place = run.compiled.forward_kinematics("crate", run.q)[..., 0, 3]
+    pushed, lifted = place[int(0.6 / h / 50)], height[int(1.5 / h / 50)]
+    assert (pushed > 0.34).all()
+    assert_allclose(lifted, np.where(grasped < 0, 0.1, 0.3), atol=0.02)
+    assert_allclose(height[-1], 0.1, atol=1e-5)
+    assert_allclose(place[-1, :-1], pushed[:-1] + 0.3, atol=0.02)
+    assert_allclose(run.forces[-1, :-1, :4, 0].sum(axis=1), G, rtol=1e-3)
+
+
 # Batches and refusals
 
 

@@ -92,6 +92,22 @@ def test_double_pendulum_crane(found):
     assert found.remaining < 0.02
 
 
+def test_grip_by_friction(found):
+    """The bar slips where m (g + a) = 2 μ N; then friction takes its force along the slip."""
+    for mass, run in found.runs.items():
+        if found.expected[mass] < 1.2:
+            assert_allclose(found.slips[mass], found.expected[mass], atol=1e-9)
+        else:
+            assert found.slips[mass] == np.inf
+        assert abs(run.energy.residual).max() < 1e-9
+    run, begin = found.runs[3.5], found.slips[3.5]
+    t = 1.2 - begin  # the bar accelerates by 2 μ N / m − g from its rate at the slip on, the gripper by jerk · t
+    bar = (found.JERK * begin**2 / 2, 2 * found.FRICTION * found.PRESS / 3.5 - 9.81)
+    assert_allclose(run.twist("bar", 1.2, frame="mixed")[5], bar[0] + bar[1] * t, rtol=1e-8)
+    slip = found.JERK * (1.2**3 - begin**3) / 6 - bar[0] * t - bar[1] * t**2 / 2
+    assert_allclose(run.energy.dissipated[-1], 2 * found.FRICTION * found.PRESS * slip, rtol=1e-7)
+
+
 def test_gripper(found):
     assert abs(found.run.energy.impact_loss[-1] - found.FINGER * found.SPEED**2) < 1e-9
     assert abs(found.grip[3] + found.PRESS) < 1e-9
@@ -108,6 +124,19 @@ def test_gymnasium_crane(found):
 def test_hand(found):
     assert all(abs(found.depth(found.run.at(0.79), f, range(3))) < 1e-7 for f in range(3))
     assert abs(found.run.torque("lift")[-1] - (0.5 + 9 * 0.03 + 0.2) * (9.81 + 2.0)) < 1e-9
+
+
+def test_hook_and_table(found):
+    """The swing of a compound pendulum, at rest after a period; a landing of all that the mast carries; all weight."""
+    run = found.run
+    half = run.at(found.go + found.period / 2)
+    assert_allclose(half.q[half.positions.index("sway")], 2 * found.tilt, rtol=1e-7)
+    assert_allclose(run.at(found.coast).qd[run.at(found.coast).coordinates.index("sway")], 0, atol=1e-7)
+    assert_allclose(run.energy.impact_loss[-1], found.heat, rtol=1e-6)
+    (touch,) = {round(x.t, 6) for x in run.events if x.t > 1 and x.verb == "touch"}
+    assert_allclose(touch, found.land, atol=1e-5)
+    assert_allclose(run.contact("table", run.t[-1]).forces.sum(axis=0), [0, 0, 5 * 9.81], atol=1e-9)
+    assert abs(run.energy.residual).max() < 1e-9
 
 
 def test_humanoid(found):
@@ -143,10 +172,27 @@ def test_plan_to_put_down(found):
     assert abs(found.run["trolley"][-1]) < 0.3 and len(found.seen) > 20
 
 
+def test_rimless_wheel(found):
+    """Each step gains the same energy, and each impact leaves the share η of the rate."""
+    for rate, after in found.after.items():
+        before = np.sqrt(np.array([rate, *after[:-1]]) ** 2 + found.gained)
+        assert_allclose(after, found.eta * before, rtol=1e-7)
+        assert abs(after[-1] - found.limit) < 0.02
+        assert abs(found.runs[rate].energy.residual).max() < 1e-7
+
+
 def test_robot_as_graph(found):
     assert found.passive == ["left/crate", "right/crate"]
     assert len(found.moving) == found.robot.nv == 17
     assert ((np.abs(found.M) > 1e-12) == found.pattern).all()
+
+
+def test_shift_of_weight(found):
+    """Newton and Euler: the forces at the feet are the rate of momentum and the weight."""
+    assert_allclose(found.load["left"] + found.load["right"], found.rate[:, 5], atol=1e-8)
+    assert_allclose(found.moment, found.expected, atol=1e-8)
+    assert 0.9 < found.load["left"].max() / (9.81 * found.man.mass) < 1
+    assert abs(found.run.energy.residual).max() < 1e-9
 
 
 def test_stewart_platform(found):

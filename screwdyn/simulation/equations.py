@@ -27,8 +27,7 @@ from screwdyn.forms.configurations import Limits
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics import LARGEST, Robot, State, by_name
 from screwdyn.physics.closure import Closure
-from screwdyn.simulation.holding import Holding
-from screwdyn.simulation.touching import Touching
+from screwdyn.simulation.bounded import Bounded
 
 T = TypeVar("T")
 Torque = Callable[[float, State], ArrayLike | Mapping[str, ArrayLike]]
@@ -282,20 +281,20 @@ class Phase(NamedTuple):
 
     t: float
     row: int | None = None
-    holding: Holding | None = None
+    bounded: Bounded | None = None
     springs: SpringStops | None = None
 
     @property
     def held(self) -> Indices:
         """The freedoms that are held."""
-        return np.zeros(0, dtype=np.intp) if self.holding is None else self.holding.held
+        return np.zeros(0, dtype=np.intp) if self.bounded is None else self.bounded.held
 
     def same(self, other: "Phase") -> bool:
         """Whether the same acts."""
         return all(
             a is None or b is None or all(np.array_equal(getattr(a, x), getattr(b, x)) for x in names)
             for a, b, names in (
-                (self.holding, other.holding, ("held", "direction")),
+                (self.bounded, other.bounded, ("held", "direction")),
                 (self.springs, other.springs, ("pressed",)),
             )
         )
@@ -320,19 +319,11 @@ class EquationsOfMotion:
         by = stops if isinstance(stops, Mapping) else dict.fromkeys(tree.joints, stops)
         self.passable = Limits.of(tree, lambda joint: by.get(joint) != "inelastic")
         rigid = Limits.of(tree, lambda joint: by.get(joint) == "inelastic")
-        self.holding = Holding(self.tree, own.friction, rigid) if own.friction.any() or rigid.keys else None
-        if self.holding is not None:
-            self.holding.check(q)
         loops = model.topology.loops
         self.closure = Closure(self.tree) if loops else None
         self._ranks = self.closure.ranks(q) if self.closure is not None else {}
-        if model.topology.contacts and self.holding is not None:
-            raise ContactError(
-                f"dry friction and inelastic stops are not available for a tree with contacts, because they would "
-                f"ignore the forces at {', '.join(map(repr, model.topology.contacts))}; simulate "
-                f"tree.without_friction(), whose damping stays, and use stops=SpringStop(…)"
-            )
-        self.touching = Touching(self.tree, q) if model.topology.contacts else None
+        bounds = bool(own.friction.any() or rigid.keys or model.topology.contacts)
+        self.bounded = Bounded(self.tree, own.friction, rigid, q) if bounds else None
         self.settled = math.nan  # the time at which the contacts were last decided
         soft = Limits.of(tree, lambda joint: isinstance(by.get(joint), SpringStop))
         found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := by[joint], SpringStop)]
@@ -347,6 +338,11 @@ class EquationsOfMotion:
         for function in (controller, disturbance):
             if function is not None:
                 function.enter(self.tree)
+
+    @property
+    def touching(self) -> bool:
+        """Whether there are contacts."""
+        return bool(self.model.topology.contacts)
 
     def parts(self, y: Array) -> tuple[Array, Array]:
         """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
@@ -377,12 +373,12 @@ class EquationsOfMotion:
             # The rate of a quaternion is perpendicular to it, so its length stays constant without projection.
             rate[:nq] = self.model.configurations.rate(q, qd)
             q = self.model.configurations.normalized(q)
-        if self.touching is not None:
+        if self.touching:
             rate[n:] = 0.0
         _, force = self.forces(t, q, qd, rate[n:])
         try:
-            if self.touching is not None:
-                acting = self.touching.act(q, qd, force)
+            if self.touching and self.bounded is not None:
+                acting = self.bounded.act(q, qd, force)
                 rate[nq:n] = acting.qdd
                 rate[n + 1] += acting.heat
             else:
@@ -411,31 +407,30 @@ class EquationsOfMotion:
     @property
     def smooth(self) -> bool:
         """Whether the accelerations are a fixed function of the state: no callbacks, dry friction, stops, contacts."""
-        others = self.controller, self.disturbance, self.holding, self.springs, self.touching
+        others = self.controller, self.disturbance, self.bounded, self.springs
         return all(x is None for x in others)
 
     def sample(self, t: float, q: Array, qd: Array) -> tuple[Array, Array, Array, Array]:
         """Torques, accelerations and :meth:`forces` at a time, (nv,); state and forces of the contacts, (k, 4)."""
         tau, force = self.forces(t, q, qd)
         tau = self.none.copy() if tau is None else tau.copy()
-        if self.touching is not None:
-            acting = self.touching.act(q, qd, force)
-            return tau, acting.qdd, force.copy(), np.column_stack([self.touching.state, acting.forces])
-        qdd = self.accelerations(q, qd, force)
-        if self.closure is not None and self.holding is not None:  # what loops transmit depends on these forces
-            force = force + self.holding.reaction(q, qd, force)
-        return tau, qdd, force.copy(), np.zeros((0, 4))
+        if self.bounded is None:
+            return tau, self.tree.forward_dynamics(q, qd, force), force.copy(), np.zeros((0, 4))
+        acting, bounded = self.bounded.act(q, qd, force), self.bounded
+        if self.closure is not None:  # what loops transmit depends on these forces
+            force = force + bounded.reaction(q, qd, force)
+        return tau, acting.qdd, force.copy(), np.column_stack([bounded.state, acting.forces])
 
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
-        """q̈, (nv,), for all joint forces but those on freedoms that are held."""
-        of = self.tree if self.holding is None else self.holding
+        """q̈, (nv,), for all joint forces but those on freedoms that are held, without contacts."""
+        of = self.tree if self.bounded is None else self.bounded
         return np.asarray(of.forward_dynamics(q, qd, force))
 
     def forces(self, t: float, q: Array, qd: Array, power: Array | None = None) -> tuple[Array | None, Array]:
         """The torques, if any, and all forces but those that hold freedoms; the powers of ENERGIES go to ``power``."""
         tau = None if self.controller is None else self.controller(t, q, qd)
         power = np.zeros(ENERGIES) if power is None else power
-        force = self.none if self.holding is None else self.holding.force
+        force = self.none if self.bounded is None else self.bounded.force
         if self.viscous:
             force = force + self.own.viscous_force(qd)
         if force is not self.none:
@@ -459,21 +454,20 @@ class EquationsOfMotion:
         """Decide which springs press and which freedoms are held, whose rates in y are zero but for rounding."""
         if self.springs is not None:
             self.springs.settle(y[: self.nq])
-        if self.holding is not None:
+        bounded = self.bounded
+        if bounded is not None:
             q, qd = self.parts(y)
-            self.holding.settle(q, qd, self.forces(t, q, qd)[1] - self.holding.force)
-            y[self.nq + self.holding.held] = 0.0
-        if self.holding is not None or self.springs is not None:
+            bounded.settle(q, qd, self.forces(t, q, qd)[1] - bounded.force)
+            y[self.nq + bounded.held] = 0.0
+        if bounded is not None or self.springs is not None:
             springs = copy.copy(self.springs)
             if springs is not None:
                 springs.pressed = springs.pressed.copy()
-            phase = Phase(t, self._row, copy.copy(self.holding), springs)
+            phase = Phase(t, self._row, copy.copy(bounded), springs)
             if not self.phases or not phase.same(self.phases[-1]):
                 self.phases.append(phase)
             self._row = None
-        if self.touching is not None:
-            q, qd = self.parts(y)
-            self.touching.settle(q, qd, self.forces(t, q, qd)[1])
+        if self.touching:
             before = self.energy(y)
             y[: self.n] = self.closed(y)[: self.n]
             y[self.n + 1] += before - self.energy(y)  # what an end of slips takes away, which counts as rounding
@@ -481,21 +475,16 @@ class EquationsOfMotion:
 
     def resume(self, phase: Phase) -> None:
         """Let those freedoms be held and those springs press that did in a phase."""
-        self.holding, self.springs = phase.holding, phase.springs
+        self.bounded, self.springs = phase.bounded, phase.springs
 
     def closed(self, y: Array) -> Array:
         """The nearest y, (…, nq + nv + 3), with closed loops and, of one state, closed contacts.
 
-        See :meth:`Closure.project` and :meth:`Touching.project`.
+        See :meth:`Closure.project` and :meth:`Bounded.project`.
         """
-        touching = self.touching if y.ndim == 1 else None
-        if self.closure is None and touching is None:
+        if self.closure is None and not self.touching:
             return y
-        q, qd = self.parts(y)
-        if self.closure is not None:
-            q, qd = (self.closure if self.holding is None else self.holding).project(q, qd)
-        if touching is not None:
-            q, qd = touching.project(q, qd)
+        q, qd = (self.bounded or Closure(self.tree)).project(*self.parts(y))
         return np.concatenate([q, qd, y[..., self.n :]], axis=-1)
 
     def dependent(self, y: Array) -> list[str]:
@@ -514,17 +503,15 @@ class EquationsOfMotion:
         """Numbers that rise through zero when dry friction, a stop or a contact changes; see :meth:`change`."""
         q, qd = self.parts(y)
         levels = [] if self.springs is None else [self.springs.levels(q)]
-        if self.holding is not None:
-            levels.append(self.holding.levels(q, qd, self.forces(t, q, qd)[1]))
-        if self.touching is not None:
-            found = self.touching.levels(q, qd, self.forces(t, q, qd)[1])
+        if self.bounded is not None:
+            found = self.bounded.levels(q, qd, self.forces(t, q, qd)[1])
             # What just became open has a gap of zero but for rounding, and may return within the first step.
             levels.append(np.minimum(found, 0.0) if t == self.settled else found)
         return np.concatenate(levels)
 
     def struck(self, y: Array) -> bool:
         """Whether a freedom at its limit runs against an inelastic stop, or a point that touches approaches."""
-        return any(x is not None and bool(len(x.strikes(*self.parts(y)))) for x in (self.holding, self.touching))
+        return self.bounded is not None and any(found.size for found in self.bounded.strikes(*self.parts(y)))
 
     def change(self, k: int, y: Array) -> None:
         """Set what changes when the level k rises; :meth:`settle` then decides what is held."""
@@ -533,14 +520,15 @@ class EquationsOfMotion:
         if self.springs is not None and k < count:
             self._row = int(self.springs.limits.rows[k])
             self.springs.change(k, q)
-        elif self.holding is not None:
-            begun = k - count - len(self.holding.held)  # the accelerations do not jump where a freedom begins to move
-            self._row = len(qd) + int(self.holding.sliding[begun]) if 0 <= begun < len(self.holding.sliding) else None
-            self.holding.change(k - count, q, qd)
+        elif self.bounded is not None:
+            sliding = self.bounded.sliding
+            begun = k - count - len(self.bounded.held)  # the accelerations do not jump where a freedom begins to move
+            self._row = len(qd) + int(sliding[begun]) if 0 <= begun < len(sliding) else None
+            self.bounded.change(k - count, q, qd)
 
     def step(self, y: Array) -> int | None:
         """Note a step of the integrator; the level of a contact that has come to rest in it, or None."""
-        rested = None if self.touching is None else self.touching.step(*self.parts(y))
+        rested = None if self.bounded is None else self.bounded.step(*self.parts(y))
         return None if rested is None else rested + (0 if self.springs is None else len(self.springs.pressed))
 
     def check_rates(self, t: float, qd: Array) -> None:

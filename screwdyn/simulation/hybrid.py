@@ -16,10 +16,10 @@ from screwdyn.core import Array, ContactError, LoopError, ScrewdynError, Stalled
 from screwdyn.forms.configurations import Key, Limits
 from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
+from screwdyn.simulation.bounded import CHANGES
 from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Stops, guarded
 from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial
 from screwdyn.simulation.recording import Energy, Samples
-from screwdyn.simulation.touching import CHANGES, Touching
 
 # Which of the two states at the time of an event.
 Side = Literal["before", "after"]
@@ -120,10 +120,10 @@ class Recorder:
 
     def _take(self, times: Array, values: Array) -> None:
         equations = self.equations
-        if equations.holding is not None:  # what is held now may move at the end
-            values = equations.closed(values.T).T
-        if equations.touching is not None:
+        if equations.touching:
             values = np.array([equations.closed(y) for y in values.T]).T
+        elif equations.bounded is not None:  # what is held now may move at the end
+            values = equations.closed(values.T).T
         self.times.append(times)
         self.values.append(values)
         if not equations.smooth:
@@ -134,7 +134,7 @@ class Recorder:
         """The motion, and its kinetic and potential energy, work of torques, dissipation and work of wrenches, J."""
         equations = self.equations
         y = np.concatenate(self.values, axis=1).T
-        y = equations.closed(y) if equations.holding is None else y
+        y = equations.closed(y) if equations.bounded is None else y
         q, qd = equations.parts(y)
         if equations.smooth:
             force, torque = equations.own.viscous_force(qd) + equations.own.spring_force(q), np.zeros(qd.shape)
@@ -162,7 +162,7 @@ class StallGuard:
     def restart(self, t: float, y: Array) -> None:
         """Begin at a state, and forget the steps before it."""
         self.t, self.Y = [t], [y]
-        self.window = WINDOW if self.equations.touching is None else WINDOW_OF_CONTACTS
+        self.window = WINDOW_OF_CONTACTS if self.equations.touching else WINDOW
 
     def step(self, t: float, y: Array, longest: float) -> None:
         """StalledError if the run would not end at the pace of the steps up to t, although the motion is smooth."""
@@ -208,8 +208,8 @@ class StallGuard:
             )
         elif self.integrator.method in OF_ONE_STEP:
             name, constant = self._stiffest(t, self.Y[-1])
-            kept = self.equations.closure, self.equations.touching
-            implicit = "Use method='Radau' or 'LSODA', or reduce" if kept == (None, None) else "Reduce"
+            kept = self.equations.closure is not None or self.equations.touching
+            implicit = "Reduce" if kept else "Use method='Radau' or 'LSODA', or reduce"
             cause = (
                 f", because the forces on {name!r} balance within {constant:.1g} s, which the explicit method "
                 f"{self.integrator.method} must follow. {implicit} the damping, stiffness or gain at {name!r}"
@@ -335,7 +335,7 @@ class HybridSimulation:
             method, usable = self.integrator.method, ", ".join(OF_ONE_STEP)
             if self.equations.closure is not None:
                 raise LoopError(f"method={method!r} cannot keep loops closed; use one of {usable}")
-            if self.equations.touching is not None:
+            if self.equations.touching:
                 raise ContactError(f"method={method!r} cannot keep contacts closed; use one of {usable}")
         self.passages = Passages(self.equations.passable, self.equations.nq, y)
 
@@ -383,34 +383,31 @@ class HybridSimulation:
 
     def _strike(self, t: float, y: Array) -> Array:
         """Let the impact on inelastic stops or at contacts happen; returns y after it."""
-        equations, holding, touching = self.equations, self.equations.holding, self.equations.touching
+        equations, bounded = self.equations, self.equations.bounded
+        assert bounded is not None
         # Just after a change of the tree at the same time, the motion has no sample and no duration.
         if self.recorder.times or not self.motions:
             self._leave(t, y)
         q, qd = equations.parts(y)
-        if touching is not None:
-            self._count(t, touching)
-            free = equations.tree.forward_dynamics(q, qd, equations.forces(t, q, qd)[1])
-            struck = touching.strike(q, qd, free, self.pairs)
-            lost, y = equations.energy(y), np.concatenate([struck.q, struck.qd, y[-ENERGIES:]])
-            lost -= equations.energy(y)
-            self._enter(t, y)
-            self.booked = self.booked + np.array([lost, 0.0])
-            self._report_contact(t, y, "touch", struck.hits.tolist(), struck.impulses, lost)
-            if struck.ends:
-                self._report_contact(t + max(struck.ends.values()), y, "rest", [*struck.ends])
-            for key in touching.keys(struck.hits.tolist()):
-                self.touching[key] = None
-            return y
-        assert holding is not None
-        first, *others = holding.strikes(q, qd)
-        rates, impulse, lost = holding.strike(q, qd)
-        y = np.concatenate([y[: equations.nq], rates, y[-ENERGIES:]])
+        struck = bounded.strike(q, qd, equations.forces(t, q, qd)[1], self.pairs)
+        if struck.hits.size:
+            self._count(t)
+        # What closes gaps takes only counts as rounding.
+        lost = struck.lost + equations.energy(y)
+        lost -= equations.energy(np.concatenate([struck.q, qd]))
+        y = np.concatenate([struck.q, struck.qd, y[-ENERGIES:]])
         self._enter(t, y)
         self.booked = self.booked + np.array([lost, 0.0])
-        self._report(t, y, holding.stops, first, impulse, lost)
-        for k in others:
-            self._report(t, y, holding.stops, k)
+        if struck.hits.size:
+            self._report_contact(t, y, "touch", struck.hits.tolist(), struck.impulses, lost)
+            lost = 0.0
+        if struck.ends:
+            self._report_contact(t + max(struck.ends.values()), y, "rest", [*struck.ends])
+        for key in bounded.keys(struck.hits.tolist()):
+            self.touching[key] = None
+        for k in struck.stops.tolist():
+            self._report(t, y, bounded.stops, k, struck.pushes, lost)
+            lost, struck.pushes[:] = 0.0, 0.0
         return y
 
     def _report(
@@ -418,7 +415,7 @@ class HybridSimulation:
     ) -> None:
         """Report that a limit is reached."""
         link, joint, name, side = limits.keys[k]
-        impulse = np.zeros(self.equations.model.nv) if impulse is None else impulse
+        impulse = np.zeros(self.equations.model.nv) if impulse is None else impulse.copy()
         event = LimitEvent(
             state=self._state(y), link=link, joint=joint, coordinate=name, side=side, impulse=impulse, energy_lost=lost
         )
@@ -426,11 +423,11 @@ class HybridSimulation:
 
     def _settled(self, t: float, y: Array) -> bool:
         """Report what has changed at contacts, and choose the first step; whether something has changed."""
-        equations, touching = self.equations, self.equations.touching
-        if touching is None:
+        equations, bounded = self.equations, self.equations.bounded
+        if bounded is None or not equations.touching:
             return False
-        before, keys = self.touching, touching.keys(range(len(touching.state)))
-        self.touching = dict(zip(keys, touching.state.tolist(), strict=True))
+        before, keys = self.touching, bounded.keys(range(len(bounded.state)))
+        self.touching = dict(zip(keys, bounded.state.tolist(), strict=True))
         found: dict[str, list[int]] = {}
         for point, key in enumerate(keys):
             what = CHANGES.get((before.get(key), self.touching[key]))
@@ -439,18 +436,18 @@ class HybridSimulation:
         for what, points in found.items():
             self._report_contact(t, y, what, points)
         q, qd = equations.parts(y)
-        flight = touching.flight(q, qd, equations.forces(t, q, qd)[1])
+        flight = bounded.flight(q, qd, equations.forces(t, q, qd)[1])
         if flight < math.inf:  # a long first step has errors larger than the height of a short flight
             self.stride = min(self.stride or flight, flight)
         return before != self.touching
 
-    def _count(self, t: float, touching: Touching) -> None:
+    def _count(self, t: float) -> None:
         """Count a change of contacts; StalledError if there is no end of them at one time."""
         self.changes = self.changes + 1 if t - self.changed < AT_ONCE * max(1.0, abs(t)) else 0
         self.changed = t
         if self.changes > MOST_CHANGES:
             raise StalledError(
-                f"the contacts {', '.join(touching.tree.topology.contacts)} change without end at t = {t:.9g} s; "
+                f"the contacts {', '.join(self.equations.model.topology.contacts)} change without end at t = {t:.9g} s; "
                 f"give faces fewer points, such as three, which determine their forces, or restitution=0",
                 t,
             )
@@ -459,10 +456,10 @@ class HybridSimulation:
         self, t: float, y: Array, what: str, points: list[int], impulses: Array | None = None, lost: float = 0.0
     ) -> None:
         """Report that something happens at points of contacts, an event for each contact; the first has the loss."""
-        touching = self.equations.touching
-        assert touching is not None
-        axes = touching.contacts.frames(self.equations.parts(y)[0])[1]
-        for contact, own, at in touching.grouped(points):
+        bounded = self.equations.bounded
+        assert bounded is not None
+        axes = bounded.contacts.frames(self.equations.parts(y)[0])[1]
+        for contact, own, at in bounded.grouped(points):
             impulse = np.zeros((len(at), 3))
             if impulses is not None:
                 impulse = np.einsum("ki,kij->kj", impulses[at], axes[at])
@@ -488,11 +485,11 @@ class HybridSimulation:
             until = self.end
         conditions = [event for event in self.pending if event.watched]
         watched: list[Any] = [partial(self._level, event) for event in conditions]
-        if any(x is not None for x in (equations.holding, equations.springs, equations.touching)):
+        if equations.bounded is not None or equations.springs is not None:
             watched.append(equations.levels)
         # Without functions of the user, dry friction and stops, nothing can happen between two steps, however long.
         longest = self.step if watched or equations.tried else math.inf
-        if len(watched) == 1 and equations.touching is not None and not equations.tried:
+        if len(watched) == 1 and equations.touching and not equations.tried:
             longest *= WITHIN
         solver = self.integrator.start(equations, t, y, until, longest, self.stride)
         crossings = Crossings(watched, t, y)
@@ -511,7 +508,7 @@ class HybridSimulation:
             if found is not None:
                 t = found[0]
                 y = piece(t)
-            if equations.closure is not None or equations.touching is not None:
+            if equations.closure is not None or equations.touching:
                 try:
                     y = equations.closed(y)
                 except LoopError as error:
@@ -533,8 +530,8 @@ class HybridSimulation:
         elif found[1] < len(conditions):
             return t, y, conditions[found[1]]
         else:
-            if equations.touching is not None:
-                self._count(t, equations.touching)
+            if equations.touching:
+                self._count(t)
                 self.recorder.sample(t, y)
             equations.change(found[1] - len(conditions), y)
         return t, y, None

@@ -23,11 +23,11 @@ from screwdyn.mechanism.topology import check_untouched
 from screwdyn.physics import Frame, Robot, State, check_state, subtree_wrench
 from screwdyn.physics.contact import Contacts
 from screwdyn.simulation import equations
+from screwdyn.simulation.bounded import STATES
 from screwdyn.simulation.equations import Stops, Torque, Wrenches, guarded
 from screwdyn.simulation.hybrid import HybridSimulation, Side, TreeMotion
 from screwdyn.simulation.integrators import METHODS, Integrator
 from screwdyn.simulation.recording import Recording
-from screwdyn.simulation.touching import STATES
 
 if TYPE_CHECKING:
     from screwdyn.simulation.sensitivities import Sensitivities

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
 from screwdyn.forms.configurations import Limits
-from screwdyn.simulation.holding import Holding
+from screwdyn.simulation.bounded import Bounded
 from screwdyn.testing import random_tree
 
 G = 9.81
@@ -183,7 +183,7 @@ def test_friction_at_rest_is_the_only_one_that_fits(seed):
     at_rest = rng.permutation(n)[: min(n, 3)]
     qd[at_rest] = 0
     force, friction = 10 * rng.normal(size=n), rng.uniform(1, 10, n)
-    found = Holding(tree, friction, Limits.of(tree, lambda joint: False))
+    found = Bounded(tree, friction, Limits.of(tree, lambda joint: False), q)
     found.settle(q, qd, force)
     M, b = tree.mass_matrix(q), tree.bias_force(q, qd)
     fitting = []

@@ -13,7 +13,7 @@ from scipy.integrate import quad
 
 import screwdyn as sd
 from screwdyn.forms.configurations import Limits
-from screwdyn.simulation.holding import Holding
+from screwdyn.simulation.bounded import Bounded
 from screwdyn.testing import random_tree
 
 G = 9.81
@@ -182,7 +182,8 @@ def test_impact_is_the_only_one_that_fits(seed):
     at = limits.where[limits.sign < 0]
     q[at] = 0.0
     rows = limits.rows[limits.sign < 0]
-    after, impulse, lost = Holding(tree, rng.uniform(0, 9, tree.nv), limits).strike(q, qd)
+    struck = Bounded(tree, rng.uniform(0, 9, tree.nv), limits, q).strike(q, qd, 0 * qd, False)
+    after, impulse, lost = struck.qd, struck.pushes, struck.lost
     M = tree.mass_matrix(q)
     fitting = []
     for chosen in itertools.product([False, True], repeat=len(rows)):

@@ -1,0 +1,608 @@
+"""Dry friction, inelastic stops and contacts in a simulation: what is held, slides or opens, and its forces.
+
+docs/mathematics.md §8, §13, §14.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from screwdyn.core import Array, ContactError, Flags, Indices, ScrewdynError
+from screwdyn.forms.configurations import Limits
+from screwdyn.mechanism import Contact
+from screwdyn.physics.closure import Closure
+from screwdyn.physics.contact import ContactRows, Contacts
+from screwdyn.physics.model import Robot
+from screwdyn.physics.recursions.loops import KEPT_ANYWAY
+from screwdyn.simulation.coulomb import Cone, forces
+from screwdyn.simulation.impacts import impulses
+
+OPEN, IDLE, STICKS, SLIDES = range(4)
+# What a user reads.
+STATES = "open", "idle", "sticks", "slides"
+# What is reported when a point changes from one state to another.
+CHANGES: dict[tuple[int | None, int | None], str] = {
+    (SLIDES, STICKS): "rest",
+    **dict.fromkeys([(STICKS, SLIDES), (IDLE, SLIDES)], "slip"),
+    **dict.fromkeys([(OPEN, IDLE), (OPEN, STICKS), (OPEN, SLIDES)], "touch"),
+    **dict.fromkeys([(IDLE, OPEN), (STICKS, OPEN), (SLIDES, OPEN)], "leave"),
+}
+
+# What rests is held up to a force that exceeds its bound by EDGE / 2, and begins to move at one that exceeds it by EDGE,
+# relative to the friction, or at a stop and where several bear a load, to the load and to the force for 1 rad/s² or
+# m/s²: a rounding error cannot make it alternate between the two.
+EDGE = 1e-9
+# Acceleration that counts as rounding, relative to its terms or in rad/s² or m/s²; of a normal, EDGE.
+STILL = 1e-11
+# Rate of a freedom in rad/s or m/s that counts as rest where a change between rest and motion is decided.
+REST = 1e-12
+# Distance from a stop that counts as rounding, relative or in rad or m.
+AT_STOP = 1e-12
+# Mobility of a freedom that loops leave, relative to that of the tree without them, that is rounding.
+IMMOBILE = 1e-12
+# Gap, m, of a point that touches, and rate of the gap, m/s, that closes again within the rounding of the gap.
+TOUCH, SLIGHT = 1e-9, 1e-7
+# Slip, m/s, that counts as rest; of a point of which another one on the same two links rests; and that has a direction.
+SLOW, TOGETHER, MOVING = 1e-8, 1e-6, 1e-10
+# Rebound, m/s, that ends a series of bounces.
+REBOUND = 1e-6
+# While a slip in a plane begins, below so many m/s, friction has the direction that the slip has so many seconds later.
+FAST, LAG = 1e-2, 1e-7
+# Acceleration of a gap, m/s², at which an idle point is decided again.
+LEAVING = 1e-7
+# Singular values, relative to the largest, that are those of redundant forces.
+REDUNDANT = 1e-10
+# Singular values of the two tangents, relative to the larger, of a point that slides along a line only.
+IN_A_LINE = 3e-5
+# Of 1 / mass along the normal of a sliding point, what friction leaves of it where the point jams.
+JAMMED = 1e-9
+
+
+class Acting(NamedTuple):
+    """Accelerations q̈, forces λ of points, (k, 3), N, and their power of friction, W; levels of what is closed.
+
+    These are of freedoms that are held, (h,), and of points, (k, 2): their forces reach a bound when they rise through
+    zero.
+    """
+
+    qdd: Array
+    forces: Array
+    heat: float
+    held: Array
+    points: Array
+
+
+class Struck(NamedTuple):
+    """What an impact does: the state after it, and the energy it takes, J.
+
+    Impulses on points, (k, 3), N s, which points hit, and when their bounces end, s; impulses on freedoms at their
+    stops, (nv,), and which stops are hit.
+    """
+
+    q: Array
+    qd: Array
+    lost: float
+    impulses: Array
+    hits: Indices
+    ends: dict[int, float]
+    pushes: Array
+    stops: Indices
+
+
+class _System(NamedTuple):
+    """u = A Bᵀ λ + b of freedoms that are held, of the normals of points, and of two tangents of those that stick.
+
+    A = R Z and B = C Z, with rows R of what is constrained, columns C of the forces, and the mobility P = Z Zᵀ.
+    """
+
+    held: Indices
+    points: Indices
+    sticks: Indices
+    A: Array
+    B: Array
+    b: Array
+
+    @property
+    def normals(self) -> slice:
+        """The rows of the normals of all points."""
+        return slice(len(self.held), len(self.held) + len(self.points))
+
+    @property
+    def rough(self) -> Indices:
+        """The rows of the normals of points that stick."""
+        return len(self.held) + np.searchsorted(self.points, self.sticks)
+
+    @property
+    def tangents(self) -> Indices:
+        """The rows of the tangents of points that stick, (…, 2)."""
+        return np.arange(len(self.held) + len(self.points), len(self.b)).reshape(-1, 2)
+
+
+class Bounded:
+    """All that is held by forces with bounds in one tree, from a configuration on.
+
+    Freedoms with ``friction``, (nv,), or at inelastic ``stops`` are held, with q̈ = 0, or move; points of contacts are
+    open, idle, stick or slide.
+    """
+
+    def __init__(self, tree: Robot, friction: Array, stops: Limits, q: Array) -> None:
+        self.tree, self.friction, self.stops = tree, friction, stops
+        self.at_stop = AT_STOP * (1 + np.abs(stops.values))
+        for k in np.flatnonzero(stops.excess(q) > self.at_stop).tolist():
+            _, joint, name, side = stops.keys[k]
+            raise ScrewdynError(
+                f"{name!r} is at {q[stops.where[k]]:.9g}, beyond {stops.values[k]:.9g}, where joint {joint!r} has a "
+                f"stop at its {side} limit; start within the limits, or use a SpringStop"
+            )
+        self.contacts = Contacts(tree, tree.model)
+        contacts, owner = self.contacts.contacts, self.contacts.owner
+        self.loops = bool(tree.topology.loops)
+        # Whether several may bear one load.
+        self.shared = self.loops or bool(contacts)
+        self.mu = np.array([contact.friction for contact in contacts])[owner]
+        self.restitution = np.array([contact.restitution for contact in contacts])[owner]
+        bodies = [{contact.link, contact.to} for contact in contacts]
+        self.bodies = np.array([bodies.index(pair) for pair in bodies], dtype=np.intp)[owner]
+        for contact in contacts:
+            contact.check_slides()
+        rows = self.contacts.rows(q, np.zeros(len(friction)))
+        # Links that no joint moves relative to each other push nothing, wherever they are.
+        self.moves = np.abs(rows.jacobian).max(axis=(1, 2), initial=0.0) > KEPT_ANYWAY
+        gaps = np.where(self.moves, rows.gaps, 0.0)
+        if gaps.min(initial=0.0) < -TOUCH:
+            at, depth = self.contacts.deepest(gaps)
+            raise ContactError(
+                f"{at.link!r} is {depth:.3g} mm inside {at.to!r} at contact {at.name!r}; start from "
+                f"q = tree.separate(q)"
+            )
+        # The tree in which the freedoms that are held do not move, by these.
+        self._known: dict[tuple[int, ...], Closure] = {}
+        self.edge = EDGE * friction
+        self._note(np.zeros(len(friction)), friction > 0, np.zeros(len(stops.values), dtype=bool))
+        self._release()
+
+    def _note(self, direction: Array, held: Flags, touching: Flags) -> None:
+        """Keep sgn q̇ and the friction of what slides, the rows that are held and that slide, and the open stops."""
+        self.direction = direction
+        self.force = -self.friction * direction
+        self.held = np.flatnonzero(held)
+        self.sliding = np.flatnonzero((self.friction > 0) & ~held)
+        self.closed = touching & held[self.stops.rows]
+        self.open = np.flatnonzero(~held[self.stops.rows])
+        known = tuple(self.held.tolist())
+        if known not in self._known:
+            self._known[known] = Closure(self.tree._holding(known) if known else self.tree)
+        self.closure = self._known[known]
+
+    def _release(self) -> None:
+        """Let all points be open."""
+        k = len(self.mu)
+        self.state, self.slip = np.full(k, OPEN), np.zeros((k, 2))
+        # Slips that begin in a plane, forces that are possible where those of least norm are not, the speed after the
+        # last step, and what helps to find directions.
+        self.young, self.start, self.speed = np.zeros(k, dtype=bool), np.zeros(0), np.zeros(k)
+        self.guess: dict[tuple[int, ...], Array] = {}
+
+    def keys(self, points: Iterable[int]) -> list[tuple[int, int]]:
+        """The contacts of points, by serial number, and which of their own points these are."""
+        return [(contact.serial, own) for contact, (own,), _ in (next(self.grouped([i])) for i in points)]
+
+    def grouped(self, points: Sequence[int]) -> Iterator[tuple[Contact, tuple[int, ...], list[int]]]:
+        """The contacts of some points, with these points, and where they are among the points of all."""
+        owner = self.contacts.owner
+        for k, contact in enumerate(self.contacts.contacts):
+            at = [i for i in points if owner[i] == k]
+            if at:
+                first = int(np.searchsorted(owner, k))
+                yield contact, tuple(i - first for i in at), at
+
+    # Rows and forces
+
+    def rows(self, q: Array, qd: Array) -> tuple[ContactRows, Array]:
+        """The rows of all points, and Z with the mobility P = Z Zᵀ: forces f change the accelerations by P f.
+
+        Products of rows with Z agree to rounding where rows are redundant, those with P as well as M is conditioned.
+        What loops hold has a row of zeros; so have normals along which no joint moves the points.
+        """
+        if self.loops:
+            factors = Closure(self.tree).factors(q)
+            Z, alone = factors.motions(), factors.lower(np.eye(len(qd)))
+            Z[(Z**2).sum(axis=1) <= IMMOBILE * (alone**2).sum(axis=0)] = 0.0
+        else:
+            Z = np.linalg.inv(np.linalg.cholesky(self.tree.mass_matrix(q))).T
+        rows = self.contacts.rows(q, qd)
+        sizes = np.linalg.norm(rows.jacobian @ Z, axis=2)
+        rows.jacobian[sizes[:, 0] <= REDUNDANT * sizes.max(axis=1, initial=0.0), 0] = 0.0
+        return rows, Z
+
+    def _system(self, rows: ContactRows, Z: Array, points: Indices, free: Array, slip: Array) -> _System:
+        """The equations of what is held and of some points; from the accelerations without them, and directions."""
+        held, J, nv = self.held, rows.jacobian, len(free)
+        sticks, slides = (points[self.state[points] == state] for state in (STICKS, SLIDES))
+        R = np.concatenate([np.eye(nv)[held], J[points, 0], J[sticks, 1:].reshape(-1, nv)])
+        A, b = R @ Z, R @ free
+        B = A.copy()
+        rubbing = (self.mu[slides, None] * slip[slides])[:, None] @ J[slides, 1:]
+        B[len(held) + np.searchsorted(points, slides)] -= rubbing[:, 0] @ Z
+        b[len(held) :] += np.concatenate([rows.drift[points, 0], rows.drift[sticks, 1:].ravel()])
+        return _System(held, points, sticks, A, B, b)
+
+    def _bounds(self, largest: Array, touching: Flags) -> tuple[Array, Array]:
+        """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
+        low, high = -largest, largest.copy()
+        stops = self.stops
+        low[stops.rows[touching & (stops.sign > 0)]] = -np.inf
+        high[stops.rows[touching & (stops.sign < 0)]] = np.inf
+        return low, high
+
+    def _terms(self, x: _System, Z: Array, q: Array, qd: Array, force: Array) -> Array:
+        """The size of the terms of accelerations u; what cannot move and is rounding in comparison becomes zero."""
+        terms = np.asarray(np.abs(x.A) @ np.abs(Z.T @ (force - self.tree.bias_force(q, qd))))
+        x.b[~x.A.any(axis=1) & (np.abs(x.b) <= STILL * (1 + terms))] = 0.0
+        return terms
+
+    def _solved(
+        self, x: _System, share: float, terms: Array | None = None, start: Array | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Forces, accelerations u with them, and which freedoms are at their lower (−1) and upper (1) bound.
+
+        Bounds are wider by a share of the edge.
+        """
+        low, high = np.zeros((2, len(x.b)))
+        high += np.inf
+        own = slice(0, len(x.held))
+        low[own], high[own] = (bound[x.held] for bound in self._bounds(self.friction + share * self.edge, self.closed))
+        rough = (self.mu[x.sticks] * (1 + share * EDGE)).tolist()
+        cones = [
+            Cone(n, (t, s), mu) for n, (t, s), mu in zip(x.rough.tolist(), x.tangents.tolist(), rough, strict=True)
+        ]
+        G = x.A @ x.B.T
+        found = forces(G, x.b, low, high, cones, start, terms)
+        u = G @ found + x.b
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = (found - u / np.diagonal(G))[own]  # infinite, or not a number, where loops hold the freedom
+        return found, u, np.asarray((z > high[own]).astype(float) - (z < low[own]))
+
+    def _excess(self, x: _System, found: Array) -> tuple[Array, Array, Array]:
+        """How far forces are beyond their bounds, of freedoms that are held, of normals and of points that stick."""
+        own, normals = found[: len(x.held)], found[x.normals]
+        low, high = (bound[x.held] for bound in self._bounds(self.friction + self.edge, self.closed))
+        scale = EDGE * (1e-3 + np.abs(found[len(x.held) :]).max(initial=0.0))
+        cones = (1 + EDGE) * self.mu[x.sticks] * found[x.rough]
+        tangents = np.linalg.norm(found[x.tangents], axis=1) - cones
+        return np.maximum(own - high, low - own), -normals - scale, tangents - scale
+
+    # Impacts
+
+    def strikes(self, q: Array, qd: Array) -> tuple[Indices, Indices]:
+        """The points that touch and approach, and the stops that freedoms at their limits run against."""
+        points = np.flatnonzero(self._near(q))
+        if points.size:
+            points = points[self.contacts.rows(q, qd).rates[points, 0] <= -SLIGHT]
+        return points, np.flatnonzero(self._touching(q) & (self.stops.approach(qd) > REST))
+
+    def _near(self, q: Array) -> Flags:
+        """Which points touch."""
+        return np.asarray(self.moves & (self.contacts.gaps(q) < TOUCH))
+
+    def _touching(self, q: Array) -> Flags:
+        """At which stops freedoms are."""
+        return np.asarray(self.stops.excess(q) >= -self.at_stop, dtype=bool)
+
+    def strike(self, q: Array, qd: Array, force: Array, pairs: bool) -> Struck:
+        """The impact of all points that touch, and of all freedoms at stops; of one pair of bodies after another if ``pairs``.
+
+        A stop is a point without friction and restitution. Dry friction is finite, so it has no impulse.
+        """
+        hits, stopped = self.strikes(q, qd)
+        at, touching, stops = np.flatnonzero(self._near(q)), np.flatnonzero(self._touching(q)), self.stops
+        # With gaps that are not quite zero, the slips of a face that turns would not be quite those of a plane motion.
+        q = self._shut(q, qd, at)
+        rows, Z = self.rows(q, qd)
+        ends, e = dict[int, float](), self.restitution.copy()
+        if hits.size:
+            rebound = -e * rows.rates[:, 0]
+            falls = -(rows.jacobian[:, 0] @ self.tree.forward_dynamics(q, qd, force) + rows.drift[:, 0])
+            slow = hits[rebound[hits] < REBOUND]
+            ends = {
+                i: float(2 * rebound[i] / ((1 - e[i]) * falls[i])) for i in slow.tolist() if rebound[i] > 0 < falls[i]
+            }
+            e[slow] = 0.0
+        walls = np.zeros((len(touching), 3, len(qd)))
+        walls[np.arange(len(touching)), 0, stops.rows[touching]] = -stops.sign[touching]
+        J, none = np.concatenate([rows.jacobian[at], walls]).reshape(-1, len(qd)), np.zeros(len(touching))
+        A, before = J @ Z, J @ qd
+        bodies = [*self.bodies[at].tolist(), *(("stop", k) for k in touching.tolist())] if pairs else None
+        rough, rigid = np.concatenate([self.mu[at], none]), np.concatenate([e[at], none])
+        found = impulses(A @ A.T, before, rough, rigid, bodies, np.abs(J) @ np.abs(qd))
+        rates = qd + Z @ (A.T @ found)
+        after = J @ rates
+        lost = -0.5 * float(found @ (before + after))
+        impulse, pushes = np.zeros((len(e), 3)), np.zeros(len(qd))
+        impulse[at] = found.reshape(-1, 3)[: len(at)]
+        push, leaves = (x[3 * len(at) :: 3] for x in (found, after))
+        np.add.at(pushes, stops.rows[touching], -stops.sign[touching] * push)
+        # Those that are stopped are at rest but for rounding; so are those that approach their stop.
+        stopping = (push * (A[3 * len(at) :: 3] ** 2).sum(axis=1) > leaves) | (leaves < 0)
+        rates[stops.rows[touching[stopping]]] = 0.0
+        return Struck(q, rates, lost, impulse, hits, ends, pushes, stopped)
+
+    def _shut(self, q: Array, qd: Array, at: Indices) -> Array:
+        """The nearest configuration in the metric of M in which some points have no gap."""
+        if not at.size:
+            return q
+        rows, Z = self.rows(q, qd)
+        R = np.concatenate([np.eye(len(qd))[self.held], rows.jacobian[at, 0]])
+        gaps = np.concatenate([np.zeros(len(self.held)), rows.gaps[at]])
+        return self.tree.model.configurations.integrate(q, -Z @ _least(R @ Z, gaps))
+
+    # Between events
+
+    def settle(self, q: Array, qd: Array, force: Array) -> None:
+        """Decide what is held, and in which direction the others slide, from now on.
+
+        What moves is known from the rates; of what rests, that moves whose forces are at a bound and do not hold it.
+        """
+        moving = np.abs(qd) > REST
+        touching = self._touching(q) & ~moving[self.stops.rows]
+        at_rest = ~moving & (self.friction > 0)
+        at_rest[self.stops.rows[touching]] = True
+        self._note(np.where(moving, np.sign(qd), 0.0), at_rest, touching)
+        young = self.young
+        self._release()
+        near = self._near(q)
+        if not self.held.size and not near.any():
+            return
+        force = force + self.force
+        free = self.tree.forward_dynamics(q, qd, force)
+        rows, Z = self.rows(q, qd)
+        points = self._closed(rows, near, young)
+        x = self._system(rows, Z, points, free, self.slip)
+        self._check_jams(x)
+        h, mobility, terms = len(x.held), (x.A**2).sum(axis=1), self._terms(x, Z, q, qd, force)
+        wide = (mobility[:h] > 0) & (self.shared | np.isin(x.held, self.stops.rows[self.closed]))
+        self.edge = EDGE * self.friction
+        self.edge[x.held[wide]] += EDGE * (1 + terms[:h][wide]) / mobility[:h][wide]
+        found, u, sides = self._solved(x, 0.5, terms)
+        if self.shared:
+            sides *= np.abs(u[:h]) > STILL * (1 + terms[:h])
+        direction = self.direction.copy()
+        direction[x.held], at_rest[x.held] = -sides, sides == 0
+        self._note(direction, at_rest, touching)
+        scale = EDGE * (1e-3 + np.abs(x.b).max(initial=0.0))
+        self.state[points[u[x.normals] > scale]] = OPEN
+        slips = u[x.tangents]
+        sizes = np.linalg.norm(slips, axis=1)
+        for j in np.flatnonzero((sizes > 1e-2 * scale) & (self.state[x.sticks] != OPEN)).tolist():
+            i = x.sticks[j]
+            self.state[i], self.slip[i] = SLIDES, slips[j] / sizes[j]
+            across = np.linalg.svd(rows.jacobian[i, 1:] @ Z, compute_uv=False)
+            self.young[i] = across[1] > IN_A_LINE * across[0]
+        if not points.size:
+            return
+        # If the forces of least norm are not possible, keep others.
+        least = self._system(rows, Z, points[self.state[points] != OPEN], free, self.slip)
+        if all((part <= 0).all() for part in self._excess(least, _balance(least, None)[0])):
+            return
+        self.state[points[(self.state[points] != OPEN) & (found[x.normals] <= 1e-3 * scale)]] = IDLE
+        kept, state = np.zeros(len(x.b), dtype=bool), self.state
+        kept[:h], kept[x.normals] = sides == 0, state[points] >= STICKS
+        kept[x.tangents] = state[x.sticks, None] == STICKS
+        self.start = found[kept]
+
+    def _closed(self, rows: ContactRows, near: Flags, young: Flags) -> Indices:
+        """The points that stay closed, or may, with their states as their rates are."""
+        normal = rows.jacobian[:, 0].any(axis=1)
+        near &= np.abs(rows.rates[:, 0]) < SLIGHT
+        self.state[near & ~normal & (rows.drift[:, 0] <= LEAVING)] = IDLE
+        points = np.flatnonzero(near & normal)
+        slip = rows.rates[:, 1:]
+        speed = np.linalg.norm(slip, axis=1)
+        for i in points.tolist():
+            # A face that comes to rest while it turns does so as a whole.
+            slowest = speed[points[self.bodies[points] == self.bodies[i]]].min()
+            moves = self.mu[i] > 0 and speed[i] > (TOGETHER if slowest < SLOW else SLOW)
+            self.state[i] = SLIDES if moves or self.mu[i] == 0 else STICKS
+            self.slip[i] = slip[i] / speed[i] if moves else 0.0
+        self.young = young & (self.state == SLIDES) & (speed < FAST)
+        return points
+
+    def _check_jams(self, x: _System) -> None:
+        """Raise ContactError if friction presses a sliding point harder than it yields (Painlevé)."""
+        A, B = x.A[x.normals], x.B[x.normals]
+        for i in x.points[(A * B).sum(axis=1) <= JAMMED * (A**2).sum(axis=1)].tolist():
+            contact = self.contacts.contacts[self.contacts.owner[i]]
+            raise ContactError(
+                f"contact {contact.name!r} of {contact.link!r} and {contact.to!r} jams while it slides: friction "
+                f"{contact.friction:g} presses it harder than it yields, so rigid bodies have no motion (the paradox "
+                f"of Painlevé); reduce friction="
+            )
+
+    def forward_dynamics(self, q: Array, qd: Array, force: Array) -> Array:
+        """q̈, (nv,), if what is held has none; without contacts."""
+        tree, held = self.tree, self.closure.of
+        if tree.model.charts is None:
+            found: Array = held.forward_dynamics(q, qd, force)
+        else:  # where the boundless armature of what is held would have a part in the velocity products
+            found = held.impulse_response(q, force - tree.bias_force(q, qd))
+            if self.loops:
+                opening = self.closure.opening(q, found) + tree.constraint_jacobian_dot(q, qd) @ qd
+                found = found - held._closing(q, opening)[0]
+        found[self.held] = 0.0
+        return found
+
+    def act(self, q: Array, qd: Array, force: Array, levels: bool = False) -> Acting:
+        """What acts, with all other joint forces; also beyond the bounds of what is held."""
+        k, h = len(self.state), len(self.held)
+        found, heat, out = np.zeros((k, 3)), 0.0, -np.ones((k, 2))
+        if not self.contacts.contacts and not (self.loops and levels):
+            qdd, excess = self.forward_dynamics(q, qd, force), np.zeros(h)
+            if levels and h:
+                low, high = self._bounds(self.friction + self.edge, self.closed)
+                reaction = self.tree.inverse_dynamics(q, qd, qdd) - force
+                excess = np.maximum(reaction - high, low - reaction)[self.held]
+            return Acting(qdd, found, heat, excess, out)
+        free, loaded = self.tree.forward_dynamics(q, qd, force), np.flatnonzero(self.state >= STICKS)
+        idle = self.state == IDLE
+        if not h and not loaded.size and not idle.any():
+            return Acting(free, found, heat, np.zeros(0), out)
+        rows, Z = self.rows(q, qd)
+        rates, slip = rows.rates[:, 1:], self.slip
+        slides = self.state == SLIDES
+        if slides.any():  # smooth where a slip along a line comes to rest
+            speed = np.linalg.norm(rates, axis=1)
+            turned = slides & (self.mu > 0) & (speed > MOVING)
+            ahead = np.copysign(1.0, (rates * slip).sum(axis=1))
+            slip = np.where(turned[:, None], (ahead / np.maximum(speed, MOVING))[:, None] * rates, slip)
+            if self.young.any():
+                self._begin_slips(rows, Z, loaded, free, slip)
+        x = self._system(rows, Z, loaded, free, slip)
+        own, rank = _balance(x, self.start)
+        qdd = free + Z @ (x.B.T @ own)
+        qdd[self.held] = 0.0
+        normal = own[x.normals]
+        found[loaded, 0] = normal
+        found[loaded, 1:] = (-self.mu[loaded] * normal)[:, None] * slip[loaded]
+        found[x.sticks, 1:] = own[x.tangents]
+        heat = -float((found[slides, 1:] * rates[slides]).sum())
+        excess = np.zeros(h)
+        if levels:
+            excess, normals, tangents = self._excess(x, own)
+            rubs = (self.mu[loaded] > 0) & slides[loaded]
+            if rank < len(own) and not rubs.any() and max(map(_largest, (excess, normals, tangents))) > 0:
+                # Of several that bear a load together one may be beyond its bound at rest.
+                terms = self._terms(x, Z, q, qd, force)
+                _, u, _ = self._solved(x, 1.0, terms)
+                scale = EDGE * (1e-3 + np.abs(x.b).max())
+                excess = np.abs(u[:h]) - STILL * (1 + terms[:h])
+                normals = u[x.normals] - 2 * scale
+                tangents = np.linalg.norm(u[x.tangents], axis=1) - 2e-2 * scale
+            out[loaded, 0], out[x.sticks, 1] = normals, tangents
+            rests = slides & (self.mu > 0)
+            out[rests, 1] = -(rates * self.slip).sum(axis=1)[rests]
+            away = rows.jacobian[:, 0] @ qdd + rows.drift[:, 0]
+            out[idle, 0] = np.abs(away[idle]) - LEAVING
+        return Acting(qdd, found, heat, excess, out)
+
+    def reaction(self, q: Array, qd: Array, force: Array) -> Array:
+        """The forces that hold freedoms beside loops, (nv,), N m or N: some of those that are possible."""
+        found = np.zeros(len(force))
+        if self.held.size:
+            rows, Z = self.rows(q, qd)
+            free = self.tree.forward_dynamics(q, qd, force)
+            x = self._system(rows, Z, np.zeros(0, dtype=np.intp), free, self.slip)
+            found[self.held] = self._solved(x, 1.0, self._terms(x, Z, q, qd, force))[0]
+        return found
+
+    def _begin_slips(self, rows: ContactRows, Z: Array, loaded: Indices, free: Array, slip: Array) -> None:
+        """Set the directions of slips that begin in a plane to those of u + LAG u̇, which explicit steps can follow."""
+        speed = np.linalg.norm(rows.rates[:, 1:], axis=1)
+        begin = np.flatnonzero(self.young & (speed < FAST))
+        if not begin.size:
+            return
+        self.state[begin] = STICKS
+        x = self._system(rows, Z, loaded, free, slip)
+        self.state[begin] = SLIDES
+        own = x.tangents[np.searchsorted(x.sticks, begin)]
+        x.b[own] += rows.rates[begin, 1:] / (LAG * (1 - speed[begin, None] / FAST) ** 2)
+        key = tuple(begin.tolist())
+        self.guess[key], u, _ = self._solved(x, 0.0, None, self.guess.get(key))
+        sizes = np.linalg.norm(u[own], axis=1)
+        clear = sizes > 1e-12 * np.abs(x.b).max()
+        slip[begin[clear]] = u[own][clear] / sizes[clear, None]
+
+    def project(self, q: Array, qd: Array) -> tuple[Array, Array]:
+        """The nearest state with closed loops, (…, nq) and (…, nv), in which what is held stays where it is.
+
+        Of one state, points that are closed have no gap, and those that stick do not slip.
+        """
+        q, qd = self.closure.project(q, np.array(qd))
+        qd[..., self.held] = 0.0
+        closed, sticks = np.flatnonzero(self.state != OPEN), self.state == STICKS
+        if q.ndim > 1 or not closed.size:
+            return q, qd
+        q = self._shut(q, qd, closed)
+        rows, Z = self.rows(q, qd)
+        n = len(qd)
+        R = np.concatenate([np.eye(n)[self.held], rows.jacobian[closed, 0], rows.jacobian[sticks, 1:].reshape(-1, n)])
+        qd = qd - Z @ _least(R @ Z, R @ qd)
+        qd[self.held] = 0.0
+        return q, qd
+
+    def levels(self, q: Array, qd: Array, force: Array) -> Array:
+        """Numbers that rise through zero when something changes.
+
+        Freedoms begin to move, come to rest, or reach open stops; two for each point, of a contact that changes.
+        """
+        acting = self.act(q, qd, force, levels=True)
+        rests = -self.direction[self.sliding] * qd[self.sliding]
+        out = acting.points
+        opened = self.moves & (self.state == OPEN)
+        if opened.any():
+            out[opened, 0] = -self.contacts.gaps(q)[opened]
+        return np.concatenate([acting.held, rests, self.stops.excess(q)[self.open], out.ravel()])
+
+    def change(self, k: int, q: Array, qd: Array) -> None:
+        """Set in q or q̇ what is known but for rounding when the level k rises: a position at a stop, a rate of rest."""
+        rows = np.concatenate([self.held, self.sliding])
+        if k < len(rows):
+            self._rest(q, qd, rows[k])
+        elif k < len(rows) + len(self.open):
+            entry = self.open[k - len(rows)]
+            q[self.stops.where[entry]] = self.stops.values[entry]
+            if self.stops.approach(qd)[entry] <= 0:  # it left the stop and came back within rounding
+                self._rest(q, qd, self.stops.rows[entry])
+
+    def _rest(self, q: Array, qd: Array, row: int) -> None:
+        """Set a rate that is zero but for rounding, and with it those of the freedoms that others couple to it."""
+        if self.loops:
+            Z = self.rows(q, qd)[1]
+            P = Z @ Z[row]
+            qd -= P * (qd[row] / P[row] if P[row] else 0.0)
+        qd[row] = 0.0
+
+    def step(self, q: Array, qd: Array) -> int | None:
+        """Note the directions of slips at the end of a step; the level of one that has come to rest, or None."""
+        slides = np.flatnonzero((self.state == SLIDES) & (self.mu > 0)).tolist()
+        rested = None
+        if slides:
+            slip = self.contacts.rows(q, qd).rates[:, 1:]
+            for i in slides:
+                speed = float(np.linalg.norm(slip[i]))
+                if speed < SLOW and speed < 0.5 * self.speed[i]:
+                    rested = len(self.held) + len(self.sliding) + len(self.open) + 2 * i + 1
+                elif speed > SLOW:
+                    self.slip[i] = slip[i] / speed
+                self.speed[i] = speed
+        return rested
+
+    def flight(self, q: Array, qd: Array, force: Array) -> float:
+        """The shortest time after which a point that leaves returns, s; infinite if none does."""
+        leaving = self._near(q) & (self.state == OPEN)
+        if not leaving.any():
+            return np.inf
+        rows = self.contacts.rows(q, qd)
+        away = rows.jacobian[:, 0] @ self.act(q, qd, force).qdd + rows.drift[:, 0]
+        back = leaving & (rows.rates[:, 0] > 0) & (away < 0)
+        return float((2 * rows.rates[back, 0] / -away[back]).min(initial=np.inf))
+
+
+def _balance(x: _System, start: Array | None) -> tuple[Array, int]:
+    """The forces nearest to some with u = 0, or of least norm, and how many of them are independent."""
+    G = x.A @ x.B.T
+    if start is None or not start.size:
+        found, _, rank, _ = np.linalg.lstsq(G, -x.b, rcond=REDUNDANT)
+    else:
+        found, _, rank, _ = np.linalg.lstsq(G, -x.b - G @ start, rcond=REDUNDANT)
+        found = found + start
+    return found, int(rank)
+
+
+def _least(A: Array, y: Array) -> Array:
+    """The shortest x with A x = y."""
+    return np.asarray(np.linalg.lstsq(A, y, rcond=REDUNDANT**0.5)[0])
+
+
+def _largest(x: Array) -> float:
+    return float(x.max(initial=-1.0))

@@ -29,9 +29,9 @@ CHANGES: dict[tuple[int | None, int | None], str] = {
     **dict.fromkeys([(IDLE, OPEN), (STICKS, OPEN), (SLIDES, OPEN)], "leave"),
 }
 
-# What rests is held up to a force that exceeds its bound by EDGE / 2, and begins to move at one that exceeds it by EDGE,
-# relative to the friction, or at a stop and where several bear a load, to the load and to the force for 1 rad/s² or
-# m/s²: a rounding error cannot make it alternate between the two.
+# What rests is held up to a force that exceeds its bound by EDGE / 2, and begins to move at one that exceeds it by
+# EDGE, relative to the friction, or at a stop and where several bear a load, to the load and to the force for 1 rad/s²
+# or m/s²: a rounding error cannot make it alternate between the two.
 EDGE = 1e-9
 # Acceleration that counts as rounding, relative to its terms or in rad/s² or m/s²; of a normal, EDGE.
 STILL = 1e-11
@@ -291,7 +291,7 @@ class Bounded:
         return np.asarray(self.stops.excess(q) >= -self.at_stop, dtype=bool)
 
     def strike(self, q: Array, qd: Array, force: Array, pairs: bool) -> Struck:
-        """The impact of all points that touch, and of all freedoms at stops; of one pair of bodies after another if ``pairs``.
+        """The impact of all points that touch, one pair of bodies after another if ``pairs``, and of freedoms at stops.
 
         A stop is a point without friction and restitution. Dry friction is finite, so it has no impulse.
         """
@@ -485,8 +485,12 @@ class Bounded:
             out[idle, 0] = np.abs(away[idle]) - LEAVING
         return Acting(qdd, found, heat, excess, out)
 
+    def pushes(self, q: Array, qd: Array, found: Array) -> Array:
+        """The forces on the freedoms of forces on points, (nv,), N m or N."""
+        return np.asarray(np.einsum("ki,kiv->v", found, self.contacts.rows(q, qd).jacobian))
+
     def reaction(self, q: Array, qd: Array, force: Array) -> Array:
-        """The forces that hold freedoms beside loops, (nv,), N m or N: some of those that are possible."""
+        """The forces that hold freedoms if all others but those of loops are known, (nv,), N m or N: some that can."""
         found = np.zeros(len(force))
         if self.held.size:
             rows, Z = self.rows(q, qd)
@@ -591,12 +595,9 @@ class Bounded:
 def _balance(x: _System, start: Array | None) -> tuple[Array, int]:
     """The forces nearest to some with u = 0, or of least norm, and how many of them are independent."""
     G = x.A @ x.B.T
-    if start is None or not start.size:
-        found, _, rank, _ = np.linalg.lstsq(G, -x.b, rcond=REDUNDANT)
-    else:
-        found, _, rank, _ = np.linalg.lstsq(G, -x.b - G @ start, rcond=REDUNDANT)
-        found = found + start
-    return found, int(rank)
+    start = np.zeros(len(x.b)) if start is None or not start.size else start
+    found, _, rank, _ = np.linalg.lstsq(G, -x.b - G @ start, rcond=REDUNDANT)
+    return np.asarray(found + start), int(rank)
 
 
 def _least(A: Array, y: Array) -> Array:

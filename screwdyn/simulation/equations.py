@@ -389,11 +389,12 @@ class EquationsOfMotion:
 
     def loads(self, t: float, y: Array) -> Array:
         """All joint forces but those of loops, (nv,): also those that hold freedoms and those of contacts."""
-        (q, qd), force = self.parts(y), self.forces(t, *self.parts(y))[1]
-        if self.touching is not None:
-            found = self.touching.act(q, qd, force).forces
-            return np.asarray(force + np.einsum("ki,kiv->v", found, self.touching.contacts.rows(q, qd).jacobian))
-        return force if self.holding is None else force + self.holding.reaction(q, qd, force)
+        q, qd = self.parts(y)
+        force, bounded = self.forces(t, q, qd)[1], self.bounded
+        if bounded is None:
+            return force
+        force = force + bounded.pushes(q, qd, bounded.act(q, qd, force).forces)
+        return force + bounded.reaction(q, qd, force)
 
     def jacobian(self, t: float, y: Array) -> Array:
         """∂ẏ/∂y by forward differences, (nq + nv + 3, nq + nv + 3); no rate depends on the energies."""
@@ -418,7 +419,7 @@ class EquationsOfMotion:
             return tau, self.tree.forward_dynamics(q, qd, force), force.copy(), np.zeros((0, 4))
         acting, bounded = self.bounded.act(q, qd, force), self.bounded
         if self.closure is not None:  # what loops transmit depends on these forces
-            force = force + bounded.reaction(q, qd, force)
+            force = force + bounded.reaction(q, qd, force + bounded.pushes(q, qd, acting.forces))
         return tau, acting.qdd, force.copy(), np.column_stack([bounded.state, acting.forces])
 
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:

@@ -447,7 +447,7 @@ class HybridSimulation:
         self.changed = t
         if self.changes > MOST_CHANGES:
             raise StalledError(
-                f"the contacts {', '.join(self.equations.model.topology.contacts)} change without end at t = {t:.9g} s; "
+                f"the contacts {', '.join(self.equations.tree.contacts)} change without end at t = {t:.9g} s; "
                 f"give faces fewer points, such as three, which determine their forces, or restitution=0",
                 t,
             )

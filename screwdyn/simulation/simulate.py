@@ -551,7 +551,7 @@ def simulate(
         If a callback changes the tree.
     ContactError
         If a state begins inside the body of a contact, which :meth:`KinematicTree.separate` mends, or a sliding point
-        jams; for methods other than RK23, RK45 and DOP853, dry friction and inelastic stops in a tree with contacts.
+        jams; for methods other than RK23, RK45 and DOP853 in a tree with contacts.
     LoopError
         If the state opens a closed loop, or the run cannot pass a singular configuration of loops, which the message
         names; for methods other than RK23, RK45 and DOP853 in a tree with loops.

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linprog
 
 import screwdyn as sd
 from screwdyn.testing import random_inertia, random_tree
@@ -384,10 +385,95 @@ def test_what_contacts_do_not_know_yet_is_refused():
     tree.touch("body", "base", on=sd.Shape.box(SIZE, pose=(0, 0, 1)), points=FEET, name="box")
     with pytest.raises(sd.ContactError, match=r"contact 'box' has points without radius on a box.*give them a radius="):
         sd.simulate(tree, sd.State(tree, q), 0.1)
-    stiff = body(sd.Inertia.sphere(1, 0.1), sd.prismatic("z", friction=1.0))
-    stiff.touch("body", "base", on=sd.Plane(), points=(0, 0, 0), radius=0.1, name="floor")
-    with pytest.raises(sd.ContactError, match=r"dry friction and inelastic stops are not available .* 'floor'"):
-        sd.simulate(stiff, sd.State(stiff, [0.5]), 0.1)
+
+
+def pusher(friction, table=0.4, **options):
+    """An arm of a slide and a lift with friction, whose tip leans on a block of 3 kg on a table."""
+    tree, rod = sd.KinematicTree(), sd.Inertia.rod(1.0, 0.5, "x", (0.25, 0, 0))
+    slide, lift = (sd.prismatic(axis, friction=friction, name=axis, **options) for axis in "xz")
+    tree.attach(rod, to="base", joint=slide, name="slide")
+    tree.attach(rod, to="slide", joint=lift, at=(0, 0, 0.1), name="arm")
+    tree.attach(sd.Inertia.box(3.0, SIZE), to="base", joint=sd.free(), name="block")
+    tree.touch("block", "base", on=sd.Plane(), points=FEET, friction=table, name="table")
+    tree.touch("arm", "block", on=sd.Plane((-1, 0, 0), 0.2), points=(0.5, 0, 0), radius=0.02, name="tip")
+    return tree, np.array([0, 0, 0, 0, 0, 1, 0.72, 0, 0.1])
+
+
+def test_an_arm_with_friction_in_its_joints_pushes_a_block_on_a_table():
+    """Slide and table bear the load together until both cannot; the lift holds its weight by its friction."""
+    F = 12.0
+    tree, q = pusher(F)
+    run = sd.simulate(tree, sd.State(tree, q), 1.4, lambda t, _: {"x": 20 * t}, step=0.05, **FINE)
+    begin, mass = (F + 0.4 * 3 * g) / 20, 5.0
+    assert happened(run) == [("slip", (0, 1, 2, 3))]
+    assert_allclose(run.events[0].t, begin, atol=1e-7)
+    assert_allclose(run.states[-1].q[0], 20 * (1.4 - begin) ** 3 / (6 * mass), atol=1e-9)
+    assert_allclose(run.states[-1].q[1:], [0, 0, 0, 0, 1, run.states[-1].q[0] + 0.72, 0, 0.1], atol=1e-12)
+    assert_allclose(run.energy.dissipated[-1], (F + 0.4 * 3 * g) * run.states[-1].q[0], atol=1e-9)
+    push = 3 / mass * 20 * (1.3 - begin) + 0.4 * 3 * g
+    assert_allclose(run.contact("tip", 1.3).forces, [[-push, 0, 0]], atol=1e-9)
+    assert residual(run) < 1e-10
+
+
+def test_a_bent_arm_and_a_block_begin_to_move_when_no_forces_within_all_bounds_hold_them():
+    """A linear programme in the plane: the largest push for which joints, tip and feet still find an equilibrium."""
+    tree, rod = sd.KinematicTree(), sd.Inertia.rod(1.0, 0.5, "x", (0.25, 0, 0))
+    tree.attach(rod, to="base", joint=sd.revolute("y", friction=2.0), at=(0, 0, 0.5), name="upper")
+    tree.attach(rod, to="upper", joint=sd.revolute("y", friction=1.0), at=(0.5, 0, 0), name="fore")
+    tree.attach(sd.Inertia.box(3.0, SIZE), to="base", joint=sd.planar("y"), name="block")
+    tip = 0.5 * np.array([math.cos(0.7) + math.cos(0.1), math.sin(0.7) + math.sin(0.1)])
+    side = sd.Plane((-1, 0, 0), 0.2)
+    tree.touch("block", "base", on=sd.Plane(), points=[(0.2, 0, -0.1), (-0.2, 0, -0.1)], friction=0.4, name="table")
+    tree.touch("fore", "block", on=side, points=(0.5, 0, 0), radius=0.02, friction=0.3, name="tip")
+    q = np.array([0.7, -0.6, 0, tip[0] + 0.22, -0.1])
+    push = np.array([-2 * tip[1], -math.sin(0.1), 0, 0, 0])
+    weight = tree.gravity_vector(q) * [1, 1, 0, 0, 0]
+    run = sd.simulate(tree, sd.State(tree, q), 1.0, lambda t, _: weight - 20 * t * push, step=0.05)
+    J = tree.contact_rows(q, 0 * q).jacobian
+    J = np.concatenate([J[:, 0], J[:, 1:][np.abs(J[:, 1:]).max(axis=2) > 1e-9]])  # three normals, three tangents
+    cones = np.vstack([np.c_[np.zeros((3, 3)), -np.diag([0.4, 0.4, 0.3]), sign * np.eye(3)] for sign in (1, -1)])
+    balance = np.c_[-20 * push, np.eye(5)[:, :2], J.T]
+    largest = linprog(
+        -np.eye(9)[0],
+        cones,
+        np.zeros(6),
+        balance,
+        tree.gravity_vector(q) - weight,
+        [(0, None), (-2, 2), (-1, 1), *[(0, None)] * 3, *[(None, None)] * 3],
+    )
+    first = next(t for t, qd in zip(run.t, run.qd, strict=True) if np.abs(qd).max() > 1e-6)
+    assert_allclose(run.events[0].t, largest.x[0], atol=1e-8)
+    assert run.events[0].t < first < run.events[0].t + 0.06
+    assert residual(run) < 1e-10
+
+
+@pytest.mark.parametrize("impacts", ["at once", "by pairs"])
+def test_a_stop_is_reached_while_a_foot_stands(impacts):
+    """A weight falls on a stop within a crate, which the floor bears: all its energy is lost, and the crate stays."""
+    tree, q = crate(0.5, restitution=0.0)
+    fall = sd.prismatic("z", limits=(0, 1))
+    tree.attach(sd.Inertia.point(2.0), to="body", joint=fall, at=(0.05, 0, 0), name="weight")
+    start = sd.State(tree, {"weight": 0.2, "body[pz]": 0.1})
+    run = sd.simulate(tree, start, 0.5, stops="inelastic", step=0.05, impacts=impacts)
+    (limit,) = (x for x in run.events if isinstance(x.event, sd.LimitEvent))
+    assert_allclose(limit.t, math.sqrt(0.4 / g), atol=1e-9)
+    assert_allclose(limit.event.impulse, 2 * math.sqrt(0.4 * g) * np.eye(7)[6], atol=1e-8)
+    assert_allclose(run.energy.impact_loss[-1], 2 * g * 0.2, rtol=1e-9)
+    assert_allclose(run.states[-1].q, [*q, 0], atol=1e-12)
+    assert_allclose(run.contact("floor", 0.5).forces.sum(axis=0), [0, 0, 5 * g], atol=1e-9)
+    assert residual(run) < 1e-9
+
+
+def test_a_crate_on_ice_is_driven_by_a_stop():
+    """The momentum of the weight goes to the crate, and both go on with it."""
+    tree, _ = crate(0.0)
+    tree.attach(sd.Inertia.point(2.0), to="body", joint=sd.prismatic("x", limits=(-1, 0.1)), name="weight")
+    start = sd.State(tree, {"body[pz]": 0.1}, {"weight": 1.0})
+    run = sd.simulate(tree, start, 0.3, stops="inelastic", step=0.05)
+    assert_allclose(run.events[-1].t, 0.1, atol=1e-9)
+    assert_allclose(run.states[-1].qd, [0, 0, 0, 0.4, 0, 0, 0], atol=1e-12)
+    assert_allclose(run.energy.impact_loss[-1], 0.5 * 2 * 3 / 5, rtol=1e-9)
+    assert residual(run) < 1e-9
 
 
 @pytest.mark.soak

@@ -54,9 +54,9 @@ class Contacts:
         return ContactRows(*self.of._of_points("contact_rows", q=q, qd=qd))
 
     def frames(self, q: Array) -> tuple[Array, Array]:
-        """The contact points, (k, 3), m, and normals and tangents as rows, (k, 3, 3), in the base frame; no batches."""
+        """The contact points, (…, k, 3), m, and normals and tangents as rows, (…, k, 3, 3), in the base frame."""
         _, points, axes = self.of._of_points("contact_frames", q=q)
-        return points, axes.reshape(-1, 3, 3)
+        return points, axes.reshape(*points.shape, 3)
 
     def deepest(self, gaps: Array) -> tuple[Contact, float]:
         """The contact with the point that is deepest inside its body in one configuration, and its depth, mm."""

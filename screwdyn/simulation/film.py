@@ -79,7 +79,7 @@ def _stages(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> tuple[
         tree, begin = motion.tree, float(motion.t[0])
         names, adrift = known[max((k + 1 for k, happened in enumerate(events) if happened.t <= begin), default=0)]
         drawn = tree.links, names, frozenset(payloads), adrift
-        robot.append(Stage(tree, begin, motion.t[-1], motion.values, *drawn))
+        robot.append(Stage(tree, begin, motion.t[-1], motion.values, *drawn, contacts=motion.contacts))
     return [*robot, *waiting, *flying], marks
 
 

@@ -349,8 +349,8 @@ class Run(Recording):
             hundredths of a second.
         show : sequence of str
             Any of ``"com"``, the centre of mass, and ``"momentum"``, arrows of the linear and the angular momentum
-            about it, of the robot with its payloads; ``"joints"`` and ``"collision"`` as for
-            :meth:`KinematicTree.show`.
+            about it, of the robot with its payloads; ``"contacts"``, arrows of their forces; ``"joints"`` and
+            ``"collision"`` as for :meth:`KinematicTree.show`.
         hide, camera
             As for :meth:`KinematicTree.show`. The texts are the time, the events and the names of arrows and loops.
         size : (2,) of int

@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from screwdyn.core import Array, ArrayLike, Flags, ScrewdynError, ScrewdynWarnin
 from screwdyn.core.errors import file_errors
 from screwdyn.mechanism import Attachment, Inertia, Joint, Loop, Shape, Topology, Use
 from screwdyn.physics import Robot, subtree_wrench
+from screwdyn.physics.contact import Contacts
 from screwdyn.screws.screw import axis, frame_along, pitch, pose, pose_of
 
 # Red, green, blue and opacity, 0 to 1.
@@ -399,7 +400,7 @@ class Scene:
 
 
 # What show= may name, and what hide= besides links.
-_SHOWN, _HIDDEN = ("collision", "com", "joints", "momentum"), ("events", "grid", "joints", "text")
+_SHOWN, _HIDDEN = ("collision", "com", "contacts", "joints", "momentum"), ("events", "grid", "joints", "text")
 # Of a picture, in pixels.
 _SMALLEST, _LARGEST = 16, 4096
 _ROBOT: tuple[Color, ...] = ((0.42, 0.55, 0.70, 1.0), (0.60, 0.68, 0.76, 1.0))
@@ -443,6 +444,8 @@ class Stage:
     adrift: frozenset[str] = frozenset()  # links that the camera does not follow, such as released payloads
     origin: Array = field(default_factory=lambda: np.eye(4))  # the pose of the tree's base, (4, 4), m
     waiting: bool = False  # whether the tree is drawn pale, as a payload before its grasp, without arrows
+    # States and forces of the points of its contacts at a time, (points, 4); of a run.
+    contacts: Callable[[float, Literal["after"]], Array] | None = None
 
     def node(self, link: str) -> str:
         """The name of the node of a link."""
@@ -498,8 +501,8 @@ class _Act:
     """A stage in the frames that show it, with the motion there and the poses (k, links, 4, 4) of all its links."""
 
     def __init__(self, stage: Stage, frames: Flags, times: Array) -> None:
-        self.stage, self.frames = stage, frames
-        self.q, self.qd, self.qdd = stage.values(np.minimum(times, stage.end))
+        self.stage, self.frames, self.times = stage, frames, np.minimum(times, stage.end)
+        self.q, self.qd, self.qdd = stage.values(self.times)
         self.poses = stage.origin @ stage.tree.link_poses(self.q)
 
     def points(self) -> Array:
@@ -538,12 +541,21 @@ def stage_scene(stages: Sequence[Stage], times: Array, marks: Sequence[Mark] = (
     if "momentum" in view.show:
         names = ("linear momentum", "N s", _LINEAR), ("angular momentum", "N m s", _ANGULAR)
         arrows += _arrows(robots, times, size, _momentum, *names)
+    if "contacts" in view.show:
+        of_runs = [act for act in robots if act.stage.contacts is not None]
+        touching = dict.fromkeys(name for act in of_runs for name in act.stage.tree.contacts)
+        having = {name: [act for act in of_runs if name in act.stage.tree.contacts] for name in touching}
+        pushes = [_push(act, name)[0] for name, found in having.items() for act in found]
+        most = max((float(np.linalg.norm(F, axis=1).max()) for F in pushes), default=0.0)
+        for name, found in having.items():
+            names = (f"force at {name}", "N", _FORCE), ("", "", _MOMENT)
+            arrows += _arrows(found, times, size, functools.partial(_push, name=name), *names, most=most)
     links = dict.fromkeys(name for act in robots for name in act.stage.tree.links)
     for link in view.wrenches:
         UnknownNameError.check(link, links)
         names = (f"force on {link}", "N", _FORCE), (f"moment on {link}", "N m", _MOMENT)
-        having = [act for act in robots if link in act.stage.tree.links]
-        arrows += _arrows(having, times, size, functools.partial(_wrench, link=link), *names)
+        carrying = [act for act in robots if link in act.stage.tree.links]
+        arrows += _arrows(carrying, times, size, functools.partial(_wrench, link=link), *names)
     if "events" not in view.hide:
         nodes += _flashes(marks, nodes, times, size)
     return Scene(times, tuple(nodes), tuple(arrows), camera, size, frozenset(view.hide))
@@ -640,16 +652,29 @@ def _wrench(act: _Act, link: str) -> tuple[Array, Array]:
     return (T[:, None, :3, :3] @ F.reshape(-1, 2, 3, 1)).reshape(-1, 6), T[:, :3, 3]
 
 
+def _push(act: _Act, name: str) -> tuple[Array, Array]:
+    """The force at a contact, (k, 6), without moment about the middle of its pressure, (k, 3)."""
+    contacts = Contacts(act.stage.tree, act.stage.tree.model)
+    own = np.array([contact.name == name for contact in contacts.contacts])[contacts.owner]
+    assert act.stage.contacts is not None
+    found = np.array([act.stage.contacts(t, "after")[own, 1:] for t in act.times.tolist()])
+    x, axes = (part[:, own] for part in contacts.frames(act.q))
+    share = np.maximum(found[..., :1], 1e-300)
+    F = np.einsum("tki,tkij->tj", found, axes)
+    return np.concatenate([np.zeros_like(F), F], axis=1), (share * x).sum(axis=1) / share.sum(axis=1)
+
+
 def _arrows(
     acts: Sequence[_Act],
     times: Array,
     size: float,
     measure: Callable[[_Act], tuple[Array, Array]],
     *names: tuple[str, str, Color],
+    most: float = 0.0,
 ) -> Iterator[Arrow]:
     """Arrows of the last and the first three numbers that a function measures; none where all of them are zero.
 
-    The longest arrow is half as long as the robot. Of each: name, unit and colour.
+    The longest arrow, or one of so ``most``, is half as long as the robot. Of each: name, unit and colour.
     """
     F, start, shown = np.zeros((len(times), 6)), np.zeros((len(times), 3)), np.zeros(len(times), dtype=bool)
     for act in acts:
@@ -659,7 +684,7 @@ def _arrows(
         length = np.linalg.norm(vector, axis=1)
         longest = float(length.max())
         if longest > 0:
-            end = start + vector * (_LONGEST * size / longest)
+            end = start + vector * (_LONGEST * size / max(longest, most))
             yield Arrow(f"{name}, up to {longest:.3g} {unit}", color, start, end, shown & (length > 0.02 * longest))
 
 

@@ -325,7 +325,9 @@ def test_no_bar_joins_the_bases_of_two_robots() -> None:
 
 
 def test_unknown_things_to_show_are_refused(run) -> None:
-    with pytest.raises(sd.ScrewdynError, match="show may name 'collision', 'com', 'joints', 'momentum'; got 'mass'"):
+    with pytest.raises(
+        sd.ScrewdynError, match="show may name 'collision', 'com', 'contacts', 'joints', 'momentum'; got 'mass'"
+    ):
         filmed(run, ("mass",))
     with pytest.raises(sd.ScrewdynError, match="fps must be a number of frames per second > 0; got 0"):
         run.animate("run.html", fps=0)
@@ -340,3 +342,21 @@ def test_a_grid_has_cells_of_round_sizes(scene, size):
     cell, cells = replace(scene, size=size).grid
     assert size / 10 < cell <= size / 3 * (1 + 1e-9) and cell * cells >= 1.5 * size
     assert f"{cell:.0e}"[0] in "125"
+
+
+def test_arrows_show_the_forces_of_contacts_in_one_scale():
+    """A bar on two points bears its weight by the law of the lever; one arrow for each contact that is loaded."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.box(3.0, (1, 0.2, 0.1), com=(0.25, 0, 0)), to="base", joint=sd.free(), name="bar")
+    for name, x in (("near", 0.0), ("far", 1.0)):
+        feet = [(x, y, 0) for y in (-0.1, 0.1)]
+        tree.touch("bar", to="base", on=sd.Plane(), points=feet, friction=0.5, name=name)
+    run = sd.simulate(tree, sd.State(tree), 0.2, step=0.05)
+    scene = run_scene(run.motions, run.events, 20.0, View(("contacts",)))
+    near, far = scene.arrows
+    np.testing.assert_allclose(near.start, np.zeros((5, 3)), atol=1e-9)
+    np.testing.assert_allclose(far.start, np.tile([1.0, 0, 0], (5, 1)), atol=1e-9)
+    longer, shorter = ((arrow.end - arrow.start)[:, 2] for arrow in (near, far))
+    np.testing.assert_allclose(longer / shorter, 3, rtol=1e-6)
+    assert near.name == f"force at near, up to {0.75 * 3 * 9.81:.3g} N"
+    assert View(("contacts",)) and still(tree, tree.neutral(), View(("contacts",))).arrows == ()

@@ -274,7 +274,9 @@ class Files(Mechanism):
         return write_json(self.topology)
 
     @classmethod
-    def from_mjcf(cls, path_or_text: str | os.PathLike[str] | mujoco.MjModel, *, strict: bool = False) -> Self:
+    def from_mjcf(
+        cls, path_or_text: str | os.PathLike[str] | mujoco.MjModel, *, strict: bool = False, contacts: bool = False
+    ) -> Self:
         """Read a MuJoCo model; needs the package ``mujoco``, the extra ``mjcf``.
 
         The world becomes the base. Positions are MuJoCo's qpos, but quaternions have their scalar last. A free joint is
@@ -285,10 +287,10 @@ class Files(Mechanism):
         ``weld`` that are active close loops, as spherical and fixed joints of ``body1`` on ``body2``; MuJoCo's give way
         a little, these do not. An active linear constraint ``joint`` of a hinge or slide on another one makes
         ``joint1`` follow ``joint2`` (:class:`~screwdyn.Mimic`): it has no coordinate then. What the flags of
-        ``<option>`` disable (springs, dampers, friction, limits, constraints, gravity) is not there. Contacts are not
-        read. Spheres, capsules, cylinders, boxes and meshes in files become :meth:`shapes`: visual if MuJoCo's viewer
-        shows their group at first (0 to 2), else collision; planes, height fields, ellipsoids and other meshes are left
-        out. A compiled model does not tell ``refpos`` and ``refquat`` of a mesh, which are taken as zero.
+        ``<option>`` disable (springs, dampers, friction, limits, constraints, gravity) is not there. Contacts are read
+        if asked for. Spheres, capsules, cylinders, boxes and meshes in files become :meth:`shapes`: visual if MuJoCo's
+        viewer shows their group at first (0 to 2), else collision; planes, height fields, ellipsoids and other meshes
+        are left out. A compiled model does not tell ``refpos`` and ``refquat`` of a mesh, which are taken as zero.
 
         Parameters
         ----------
@@ -296,6 +298,10 @@ class Files(Mechanism):
             A file, its text, which begins with ``<``, or a compiled model.
         strict : bool
             Raise an error instead of a warning.
+        contacts : bool
+            Whether geoms that MuJoCo lets touch become contacts, see :meth:`touch`, with the larger friction of both,
+            without the softness of MuJoCo's: spheres, capsules and boxes on planes, and spheres on spheres, capsules
+            and boxes. Others are named in the warning.
 
         Returns
         -------
@@ -315,7 +321,7 @@ class Files(Mechanism):
             constraints, tendons, actuators, springs, limits and armatures of ball joints, nonlinear springs and
             dampers, compensation of gravity, flexible bodies, forces of the medium.
         """
-        return cls._of(read_mjcf(path_or_text, strict=strict))
+        return cls._of(read_mjcf(path_or_text, strict=strict, contacts=contacts))
 
     def to_mjcf(self, name: str = "robot") -> str:
         """The tree as MJCF text, from which :meth:`from_mjcf` makes a tree with the same M, C and g within rounding.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.core import Array, ModelError, ScrewdynError, expressions
+from screwdyn.core import Array, ContactError, ModelError, ScrewdynError, expressions
 from screwdyn.io.document import Findings, read_source, some, unused
 from screwdyn.io.xml_text import Writer, opening, tag
-from screwdyn.mechanism import Attachment, Link, Loop, Topology, failing_condition, with_ties
+from screwdyn.mechanism import Attachment, Contact, Link, Loop, Plane, Topology, failing_condition, with_ties
+from screwdyn.mechanism.contact import points_of
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, prismatic, revolute, spherical
 from screwdyn.mechanism.shape import Kind, Shape
 from screwdyn.screws.screw import Ad, inverse, pose, rotation_of, screw_motion
@@ -41,11 +44,15 @@ _IMPLIED = (
 )
 
 
-def read_mjcf(path_or_text: str | os.PathLike[str] | mujoco.MjModel, *, strict: bool = False) -> Topology:
+def read_mjcf(
+    path_or_text: str | os.PathLike[str] | mujoco.MjModel, *, strict: bool = False, contacts: bool = False
+) -> Topology:
     """Read the bodies and joints of an MJCF model; :meth:`KinematicTree.from_mjcf` describes it."""
     title = "the MJCF model"
     findings = Findings(ModelError, f"{title} cannot be read", f"{title} is read without the following")
-    topology = _Reader(_compiled(path_or_text), findings).topology()
+    reader = _Reader(_compiled(path_or_text), findings)
+    topology = reader.topology()
+    topology = with_ties(topology, reader.contacts(topology)) if contacts else topology
     findings.report(strict)
     return topology
 
@@ -155,6 +162,39 @@ class _Reader:
         options["pose"] = options["pose"] @ inverse(_pose(m.mesh_pos[mesh], m.mesh_quat[mesh]))
         path = m.paths[m.mesh_pathadr[mesh] :].split(b"\0")[0].decode("utf-8", "surrogateescape")
         return Shape.mesh(os.path.abspath(path), m.mesh_scale[mesh], **options)
+
+    def contacts(self, topology: Topology) -> list[Contact]:
+        """The contacts of geoms that MuJoCo lets touch and whose rows have closed forms; a warning names the others."""
+        m, found, names = self.model, list[Contact](), self.named("geom", self.model.ngeom)
+        taken = {*topology.attachments, *topology.carried, *topology.loops}
+        welded = m.body_weldid[m.geom_bodyid]
+        above = m.body_weldid[m.body_parentid[welded]]
+        for a, b in itertools.combinations(range(0 if "contact" in self.off else m.ngeom), 2):
+            may = (m.geom_contype[a] & m.geom_conaffinity[b]) | (m.geom_contype[b] & m.geom_conaffinity[a])
+            related = welded[a] == above[b] != 0 or welded[b] == above[a] != 0 or welded[a] == welded[b]
+            first, second = sorted((int(m.geom_bodyid[a]), int(m.geom_bodyid[b])))
+            if not may or related or (first << 16) + second in m.exclude_signature:
+                continue
+            friction = float(m.geom_friction[[a, b], 0].max())
+            for at, on in ((a, b), (b, a)):
+                link, to = (self.bodies[m.geom_bodyid[geom]] for geom in (at, on))
+                shape, body = self.shape(at), self.body_of(on)
+                with suppress(ContactError):
+                    points, radii = points_of(link, [] if shape is None else [shape], body)
+                    name = f"{names[at]}/{names[on]}"
+                    found.append(Contact(unused(name, taken), link, to, points, radii, body, friction))
+                    break
+            else:
+                self.findings.warnings.append(f"the contact of geoms {names[a]!r} and {names[b]!r}")
+        return found
+
+    def body_of(self, geom: int) -> Any:
+        """A geom as what points may touch."""
+        m = self.model
+        if m.geom_type[geom] != 0:
+            return self.shape(geom)
+        T = _pose(m.geom_pos[geom], m.geom_quat[geom])
+        return Plane(tuple(T[:3, 2].tolist()), float(T[:3, 2] @ T[:3, 3]))
 
     def attachments(self, body: int) -> Iterator[Attachment]:
         """A body and, if it has several joints, massless links between them, which turn and slide in their order."""

@@ -233,3 +233,33 @@ def test_shapes_are_where_mujoco_has_the_geoms(tmp_path):
     placed = T @ mesh.pose
     ours = (corners * mesh.size) @ placed[:3, :3].T + placed[:3, 3]
     assert_allclose(sorted(map(tuple, theirs)), sorted(map(tuple, ours)), atol=1e-6)
+
+
+def test_contacts_are_read_if_asked_for():
+    """A world whose geoms touch by pairs that have closed forms, or not; gaps are MuJoCo's distances."""
+    text = """<mujoco><worldbody>
+      <geom name="floor" type="plane" size="5 5 1" pos="0 0 0.1" euler="0 10 0" friction="0.3"/>
+      <body name="crate" pos="0 0 1"><freejoint/><geom name="box" type="box" size="0.2 0.15 0.1" friction="0.8"/></body>
+      <body name="ball" pos="1 0 1"><freejoint/><geom name="round" type="sphere" size="0.1"/>
+        <body name="tail" pos="0.2 0 0"><joint axis="0 1 0"/>
+          <geom name="rod" type="capsule" size="0.02 0.1"/></body></body>
+      <body name="ghost" pos="2 0 1"><freejoint/><geom type="sphere" size="0.1" contype="0" conaffinity="0"/></body>
+    </worldbody></mujoco>"""
+    assert sd.KinematicTree.from_mjcf(text).contacts == ()
+    with pytest.warns(sd.ScrewdynWarning, match="the contact of geoms 'box' and 'rod'") as told:
+        tree = sd.KinematicTree.from_mjcf(text, contacts=True)
+    assert len(told) == 1
+    assert tree.contacts == ("box/floor", "round/floor", "rod/floor", "round/box")
+    assert [tree.contact(name).friction for name in tree.contacts] == [0.8, 1.0, 1.0, 1.0]
+    assert (tree.contact("rod/floor").link, tree.contact("rod/floor").to) == ("tail", "world")
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    q = np.array([0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0, 1, 2, 0, 1.0])
+    gaps = iter(tree.contact_gaps(q))
+    for name in tree.contacts:
+        pair = (mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, x) for x in name.split("/"))
+        ours = min(next(gaps) for _ in tree.contact(name).points)
+        np.testing.assert_allclose(ours, mujoco.mj_geomDistance(model, data, *pair, 10.0, None), atol=1e-6)
+    again = sd.KinematicTree.from_json(tree.to_json())
+    np.testing.assert_array_equal(again.contact_gaps(q), tree.contact_gaps(q))

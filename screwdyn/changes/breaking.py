@@ -80,7 +80,7 @@ class Pull(Limit):
 class SuctionCup(Limit):
     """A suction cup, whose rim pushes with N = Δp S + a · f: it comes off, slips, tilts or turns.
 
-    It bears N ≥ 0, |f_⊥| ≤ μ N across its axis, and moments |n_⊥| ≤ ρ N / 2 and |n_a| ≤ ⅔ μ ρ N about its middle.
+    It bears N ≥ 0, a force of μ N across its axis, and moments of ρ N / 2 across and ⅔ μ ρ N about it, at its middle.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class SuctionCup(Limit):
 
 @dataclass(frozen=True, eq=False)
 class Bolt(Limit):
-    """A bolt or a weld, which bears (|f| / F)² + (|n| / N)² ≤ 1.
+    """A bolt or a weld, which bears (f / F)² + (n / N)² ≤ 1 of a force f and a moment n.
 
     Parameters
     ----------
@@ -127,14 +127,14 @@ class Bolt(Limit):
     at: Vector = (0.0, 0.0, 0.0)
 
     def level(self, n: Array, f: Array) -> float:
-        """(|f| / F)² + (|n| / N)² − 1."""
+        """(f / F)² + (n / N)² − 1, of lengths."""
         n = n - np.cross(self.at, f)
         return float(f @ f / self.force**2 + n @ n / self.moment**2 - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Hand(Limit):
-    """Fingers that hold by friction: pushes λ_n ≤ F at points, each with a force |λ_t| ≤ μ λ_n across its normal.
+    """Fingers that hold by friction: pushes λ_n ≤ F at points, each with a force up to μ λ_n across its normal.
 
     The hand presses no more than it must. Points have no extent: a soft finger, which also bears a moment about its
     normal, is several points.

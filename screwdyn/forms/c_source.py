@@ -313,13 +313,14 @@ class _Source:
                 if needs:
                     table[self.model.index[name], ARMATURE] += tape.input(("absent", needs))
         subject = subject._replace(table=table)
-        weight: Any = 0.0
+        weights: list[Scalars] = []
         if self.single and request.entry.name in _WEIGHED:
             # By themselves the largest forces have few roundings; in the recursion they have more in each link.
-            (weight,) = results(Request(CATALOGUE["gravity_vector"]), self.model, tape, subject, extra=extra)
+            weights = results(Request(CATALOGUE["gravity_vector"]), self.model, tape, subject, extra=extra)
             table[-1, :3] = 0.0
         found = results(request, self.model, tape, subject, extra=extra)
-        found[0] = found[0] + weight
+        for weight in weights:
+            found[0] += weight
         if solves:
             found[0] *= np.array([present(tape, needs) for needs in self.freedom_needs], dtype=object)
         return found

@@ -105,7 +105,7 @@ def test_the_crate_hangs_straight_down_across_the_motion(robot: sd.KinematicTree
 
 def test_the_path_keeps_within_every_limit() -> None:
     tree = sd.KinematicTree()
-    limits = [(-0.1, 0.05), (3.0, 9.0), None, (2.0, np.inf), (-np.inf, -4.0), (1.0, 1.0), (-100.0, 100.0)]
+    limits = [(-0.1, 0.05), (3.0, 9.0), None, (2.0, np.inf), (-np.inf, -4.0), (1.0, 1.0), (-10.0, 10.0)]
     body, link = sd.Inertia.box(1.0, (0.1, 0.1, 0.1), com=(0.1, 0, 0)), "base"
     for k, pair in enumerate(limits):
         make = sd.prismatic if k == 0 else sd.revolute

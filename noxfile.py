@@ -196,7 +196,8 @@ def docs(session: nox.Session) -> None:
     needed = nox.project.dependency_groups(PYPROJECT, "docs")
     session.run(sys.executable, "-m", "pip", "install", "-q", *needed, external=True)
     here(session, "sphinx-build", "-q", "-W", "--keep-going", "docs", "docs/_build/html")
-    session.run(sys.executable, "-m", "pytest", "-m", "site", "tests/site", external=True)
+    unexecuted = ("--ignore-glob=*/test_gallery_*",) if "plot_gallery=0" in session.posargs else ()
+    session.run(sys.executable, "-m", "pytest", "-m", "site", "tests/site", *unexecuted, external=True)
 
 
 @nox.session(python=False, default=False)

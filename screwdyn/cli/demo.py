@@ -304,7 +304,8 @@ def _figure(task: Task, title: str, run: sd.Run, without_model: sd.Run) -> Any:
     grasp, release = (happened.t for happened in run.events)
     times = {"start": 0.0, f"grasp, {grasp:.2g} s": grasp, "on the way": (grasp + release) / 2}
     times["after the release"] = release + 0.2
-    view = View(hide=("events", "text"), camera=(1, -0.35, 0.35), size=(400, 300))
-    painter = Painter(scene_at(run.motions, run.events, np.array([*times.values()]), view))
-    pictures = {label: painter.draw(k) for k, label in enumerate(times)}
+    # From the same side, each time as near as the robot of that moment allows.
+    view = View(hide=("events", "text"), camera=(1, -0.35, 0.35), size=(400, 400))
+    scenes = {label: scene_at(run.motions, run.events, np.array([t]), view) for label, t in times.items()}
+    pictures = {label: Painter(scene).draw(0) for label, scene in scenes.items()}
     return plot_comparison(title, pictures, (run, without_model), (task.deviation(run), task.deviation(without_model)))

@@ -509,9 +509,9 @@ def plot_comparison(
     The first run is of a controller that has the payload model. Deviations are distances of the tool from its planned
     positions over both runs, m.
     """
-    figure = blank_figure(8.4, 4.0, 190)
+    figure = blank_figure(8.4, 4.3, 190)
     figure.suptitle(title, fontsize=10)
-    grid = figure.add_gridspec(2, len(pictures), height_ratios=(1.7, 1))
+    grid = figure.add_gridspec(2, len(pictures), height_ratios=(1.75, 1))
     for k, (label, image) in enumerate(pictures.items()):
         picture = figure.add_subplot(grid[0, k])
         picture.imshow(image)

@@ -1,9 +1,12 @@
 """Draw figures of the pages from what their code computes: ``python docs/figures.py PAGE …``, by default all.
 
+``gallery`` draws the picture of the README from runs of examples.
+
 The tests run these functions after the code of a page, and do not compare pictures.
 """
 
 import os
+import runpy
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +17,9 @@ import numpy as np
 import sympy
 
 import screwdyn as sd
+from screwdyn.simulation.film import scene_at
+from screwdyn.views.picture import Painter
+from screwdyn.views.scene import View
 
 DOCS = Path(__file__).parent
 
@@ -250,14 +256,38 @@ FIGURES = {
     "rollouts": rollouts,
 }
 
+# For the picture of the gallery: examples, times, s, directions of the camera, and sizes of panels, one row each.
+GALLERY = (
+    ("two_arms_hand_over", (1.2, 2.75, 4.3), (0.1, -1, 0.3), (560, 290)),
+    ("stewart_platform", (0.05, 4.0), (0.6, -1, 0.4), (560, 380)),
+    ("two_arms_carry_a_bar", (2.0,), (0.4, -1, 0.2), (560, 380)),
+)
+
+
+def gallery():
+    """Moments of examples as the viewer draws them, (pixels, pixels, 3)."""
+    rows = {}
+    for name, times, camera, size in GALLERY:
+        path = DOCS.parent / f"examples/gallery/{name}.py"
+        run = runpy.run_path(str(path))["run"]
+        view = View(hide=("events", "text"), camera=camera, size=size)
+        for t in times:
+            scene = scene_at(run.motions, run.events, np.array([t]), view)
+            rows.setdefault(size, []).append(Painter(scene).draw(0))
+    return np.concatenate([np.concatenate(row, axis=1) for row in rows.values()])
+
+
 if __name__ == "__main__":
     sys.path.insert(0, str(DOCS.parent / "tests"))
     from test_docs import python_blocks
 
     plt.style.use("petroff10")
-    for name in sys.argv[1:] or FIGURES:
+    for name in sys.argv[1:] or [*FIGURES, "gallery"]:
         with TemporaryDirectory() as folder:
             os.chdir(folder)
+            if name == "gallery":
+                plt.imsave(DOCS / "gallery.png", gallery())
+                continue
             names = {}
             for block, _ in python_blocks(DOCS / f"{name}.md"):
                 exec(compile(block, name, "exec"), names)

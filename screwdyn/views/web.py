@@ -56,6 +56,16 @@ _SEEK = """<script>
 })();
 </script>"""
 
+# In a window that is taller than wide, as a phone's, the camera sees as far to the sides as in a square one. viser
+# reads the address; that of an embedded page, about:srcdoc, cannot be changed.
+_TALL = """<script>
+if (innerWidth < innerHeight && location.protocol !== "about:") {
+  const address = new URL(location), half = Math.atan((%s * innerHeight) / innerWidth);
+  address.searchParams.set("initialCameraFov", 2 * half);
+  history.replaceState(null, "", address);
+}
+</script>"""
+
 
 @contextmanager
 def _server() -> Iterator[viser.ViserServer]:
@@ -130,6 +140,8 @@ def page(scene: Scene, frames: Iterable[int]) -> str:
         if len(scene.times) > 1:
             recording.insert_sleep(float(scene.times[-1] - scene.times[-2]))
         text: str = recording.as_html()
+    head, body, tail = text.partition("<head>")
+    text = head + body + _TALL % np.tan(np.radians(scene.camera.FIELD_OF_VIEW / 2)) + tail
     if len(scene.times) > 1:
         head, body, tail = text.rpartition("</body>")
         text = head + _SEEK % float(scene.times[-1] - scene.times[0]) + body + tail
@@ -138,8 +150,8 @@ def page(scene: Scene, frames: Iterable[int]) -> str:
 
 def embedded(page: str) -> str:
     """A page within another one, as text."""
-    frame = 'style="border: 1px solid #ddd; width: 100%;"'
-    return f'<iframe srcdoc="{html.escape(page)}" height="480" {frame}></iframe>'
+    frame = 'style="border: 1px solid #ddd; width: 100%; height: min(480px, 90vw);"'
+    return f'<iframe srcdoc="{html.escape(page)}" {frame}></iframe>'
 
 
 class _Drawing:

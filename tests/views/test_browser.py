@@ -84,14 +84,30 @@ def test_a_film_opens_at_the_moment_in_its_address(page, tmp_path) -> None:
     assert not page.errors
 
 
-def pixel(camera: Camera, box: dict, point) -> tuple[int, int]:
-    """Row and column of a point on the canvas, by the geometry of a pinhole camera."""
+def test_a_film_on_a_phone_shows_as_much_to_the_sides(page, tmp_path) -> None:
+    path = swing().animate(tmp_path / "run.html", fps=10).path
+    page.call("Emulation.setDeviceMetricsOverride", width=300, height=600, deviceScaleFactor=1, mobile=True)
+    try:
+        page.open(f"{path.as_uri()}#t={HELD}")
+        box = canvas(page)
+        run = swing()
+        scene = run_scene(run.motions, run.events, 10)
+        T = node_of(scene, "crate").poses[round(10 * HELD)]
+        spot = pixel(scene.camera, box, T[:3, :3] @ CRATE.com + T[:3, 3], tall=600 / 300)
+        assert is_orange(page.still_picture()[spot])
+    finally:
+        page.call("Emulation.clearDeviceMetricsOverride")
+    assert not page.errors
+
+
+def pixel(camera: Camera, box: dict, point, tall: float = 1.0) -> tuple[int, int]:
+    """Row and column of a point on the canvas of a window, by the geometry of a pinhole camera."""
     sight = camera.target - camera.position
     sight /= np.linalg.norm(sight)
     right = np.cross(sight, camera.up)
     right /= np.linalg.norm(right)
     ray = point - camera.position
-    scale = box["height"] / 2 / np.tan(np.radians(Camera.FIELD_OF_VIEW / 2)) / (ray @ sight)
+    scale = box["height"] / 2 / tall / np.tan(np.radians(Camera.FIELD_OF_VIEW / 2)) / (ray @ sight)
     row = box["top"] + box["height"] / 2 - scale * (ray @ np.cross(right, sight))
     return round(row), round(box["left"] + box["width"] / 2 + scale * (ray @ right))
 

@@ -238,6 +238,20 @@ def of_run(*panels):
     return lambda page: page["run"].plot(panels)
 
 
+def start(page):
+    """The arm with the crate, and after its release, as the viewer draws them."""
+    figure, axes_of = panels(2)
+    run, times = page["run"], np.array([0.3, 0.9])
+    camera = [(1.5, -0.5, 0.5), (0.15, 0.1, 0.2)]
+    view = View(hide=("events", "text"), camera=camera, size=(720, 480))
+    painter = Painter(scene_at(run.motions, run.events, times, view))
+    for k, axes in enumerate(axes_of):
+        axes.imshow(painter.draw(k))
+        axes.set_title(f"{times[k]:g} s")
+        axes.set_axis_off()
+    return figure
+
+
 FIGURES = {
     "changes": changes,
     "closed_forms": closed_forms,
@@ -254,6 +268,7 @@ FIGURES = {
     "passive_joints": of_run("positions", "energy"),
     "predictive_control": of_run("positions", "torques"),
     "rollouts": rollouts,
+    "start": start,
 }
 
 # For the picture of the gallery: examples, times, s, directions of the camera, and sizes of panels, one row each.

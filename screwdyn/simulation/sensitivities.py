@@ -39,8 +39,9 @@ _STEP = 3e-5
 _STILL, _SMALL = 1e-11, 1e-9
 # Singular values of mobilities, relative to the largest, that count as zero where loops and stops hold the same.
 _DEPENDENT = 1e-9
-# Share of the cubic part of the slopes in an interval above which it is divided, and least part of a step of the run.
-_CUBIC, _LEAST = 4e-3, 1e-4
+# Share of the cubic part of the slopes in an interval above which it is divided; least part of a step of the run, and
+# least length, relative or in s, such as between a call and an event that rounding tells apart.
+_CUBIC, _LEAST, _SHORTEST = 4e-3, 1e-4, 1e-12
 # Steps of the run in a motion of which all begin an interval; intervals that are solved together, for their memory.
 _FEW, _AT_ONCE = 10, 256
 # Gauss-Legendre points on (0, 1), their weights, the integrals of their Lagrange polynomials up to each point, and the
@@ -295,7 +296,8 @@ class Sensitivities:
             solved = self._solved(x, phase, now)
             rows = np.searchsorted(pieces, now[:, 0], side="right") - 1
             steps = np.append(pieces[1:], np.inf)[rows] - pieces[rows]
-            rough = (solved[2] > _CUBIC) & (np.diff(now)[:, 0] > _LEAST * steps)
+            shortest = np.maximum(_LEAST * steps, _SHORTEST * (1 + np.abs(now[:, 0])))
+            rough = (solved[2] > _CUBIC) & (np.diff(now)[:, 0] > shortest)
             found += [(float(now[k, 0]), solved[0][k], solved[1][k]) for k in np.flatnonzero(~rough)]
             parts = np.maximum(np.ceil(1.2 * np.cbrt(solved[2] / _CUBIC)), 2).astype(int)
             edges = [np.linspace(now[k, 0], now[k, 1], int(parts[k]) + 1) for k in np.flatnonzero(rough)]

@@ -355,3 +355,17 @@ def test_events_of_one_name_have_times_of_their_own():
     events = [sd.Lock("a", time=0.1), sd.Unlock("a", time=0.2), sd.Lock("a", time=0.3)]
     run = sd.simulate(tree, sd.State(tree, [0.3], [1.0]), 0.4, events=events, sensitivities=True)
     assert run.sensitivities.parameters[2:] == ("time of lock a", "time of unlock a", "time of lock a (2)")
+
+
+def test_an_event_that_rounding_tells_apart_from_a_call():
+    """0.3 < 3 * 0.1 in floats: the interval between the event and the call is not divided for ever."""
+    assert 0.3 < 3 * 0.1
+
+    def derivatives(time):
+        base = GainsHeld()
+        events = [sd.SetInertia("b", bar(2, 1), time=time)]
+        options = {"control_period": 0.1, "sensitivities": True, "events": events}
+        state = sd.State(base.tree, base.q, base.qd)
+        return sd.simulate(base.tree, state, 0.5, Law({}), **options).sensitivity(0.5)
+
+    np.testing.assert_allclose(derivatives(0.3)[:, :4], derivatives(0.3 - 1e-9)[:, :4], atol=1e-6)

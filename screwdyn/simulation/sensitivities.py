@@ -1,4 +1,4 @@
-"""Derivatives of a run by its start, by inertias of links, gains, and times of events, through changes of the tree.
+"""Derivatives of a run by its start, inertias of links, gains, symbols and events, through changes of the tree.
 
 Between changes δx = (δq along the freedoms, δν) obeys δẋ = A δx + b, with A of the linearized equation of motion and b
 for parameters and for torques that are held. It is solved by collocation at Gauss points (order 8), in intervals that
@@ -12,9 +12,11 @@ joint, remain parameters of the motion. docs/simulation.md.
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,8 +26,9 @@ import numpy.typing as npt
 from screwdyn.changes.change import Happened
 from screwdyn.core import Array, InertiaError, ScrewdynError, ShapeError, UnknownNameError, expressions
 from screwdyn.forms.derivatives import Derivatives
-from screwdyn.mechanism import Link, Topology, check_untouched
+from screwdyn.mechanism import Link, Topology, check_untouched, pose_at
 from screwdyn.mechanism.inertia import INERTIAL, Inertia
+from screwdyn.mechanism.link import Locked
 from screwdyn.physics import Robot, State
 from screwdyn.physics.charts import ConfigurationSpace
 from screwdyn.physics.closure import Closure
@@ -53,22 +56,81 @@ _THIRD = 7 * _WEIGHTS * np.polynomial.legendre.legval(2 * _POINTS - 1, [0, 0, 0,
 # Twists of the homes of links and of loops by parameter, (6, p), by kind and name.
 Key = tuple[str, str]
 Homes = dict[Key, Array]
+# A number of a change: the name of the change, the attribute, the entry of this, and the size of a step.
+Number = tuple[str, str, tuple[int, ...], float]
+
+
+class Symbol:
+    """A symbol of the tree at the start of a run, and the structures that other values of it give."""
+
+    def __init__(self, name: str, tree: Robot) -> None:
+        assert tree.bound is not None
+        origin, values, self.start = tree.bound
+        key = next(x for x in values if x.name == name)
+        self.size = abs(float(values[key])) or 1.0
+        self.moved = {s: origin.subs(values | {key: values[key] + s * self.size}).topology for s in (_STEP, -_STEP)}  # type: ignore[attr-defined]
+
+    def tree(self, tree: Robot, s: float) -> Robot:
+        """A tree of the run with the bodies, joints and gravity of another value; homes are parameters of their own."""
+        tree, moved = tree.copy(), self.moved[s]
+        before, now, found = self.start.attachments, moved.attachments, []
+        for name, at in tree.topology.attachments.items():
+            if name in before:
+                then, link, joint, locked = before[name], at.link, at.joint, at.locked
+                if link.inertia is then.link.inertia:
+                    link = replace(link, inertia=now[name].link.inertia)
+                if joint is then.unlocked.joint:
+                    joint = now[name].unlocked.joint
+                elif locked is not None and locked.joint is then.unlocked.joint:
+                    other = locked._replace(joint=now[name].unlocked.joint)
+                    q = np.array(locked.q)
+                    locked = _slid(other, at.name, pose_at(other.joint, q), pose_at(locked.joint, q))
+                found.append(replace(at, link=link, joint=joint, locked=locked))
+        loops = dict(tree.topology.loops)
+        for name, loop in loops.items():
+            if name in self.start.loops and loop.joint is self.start.loops[name].joint:
+                loops[name] = replace(loop, joint=moved.loops[name].joint)
+        tree.topology = replace(tree.topology.with_attachments(*found), loops=loops, gravity=moved.gravity)
+        return tree
+
+    def homes(self) -> Homes:
+        """How home poses move with it, (6,) each."""
+        start = _homes(self.start)
+        ends = (_homes(self.moved[s]) for s in (_STEP, -_STEP))
+        plus, minus = ({x: _from_home(start[x], T) for x, T in end.items()} for end in ends)
+        return {x: (plus[x] - minus[x]) / (2 * _STEP * self.size) for x in start if (plus[x] - minus[x]).any()}
 
 
 @dataclass(frozen=True)
 class Direction:
-    """A direction in which a state moves, and what it is a state of: rates, (2 nv,), homes, ten numbers of a link."""
+    """A direction in which a state moves, and what it is a state of: rates, (2 nv,), homes, ten numbers of a link.
+
+    Or a symbol of the tree, or a number of a change.
+    """
 
     state: Array
     homes: Mapping[Key, Array] = field(default_factory=dict)
     link: str = ""
     more: Array = field(default_factory=lambda: np.zeros(10))
+    symbol: Symbol | None = None
+    number: Number | None = None
 
     def tree(self, tree: Robot, s: float) -> Robot:
         """The tree at a step."""
         if self.homes:
             tree = _with_homes(tree, {x: s * twist for x, twist in self.homes.items()})
+        if self.symbol is not None:
+            tree = self.symbol.tree(tree, s)
         return _with_inertia(tree, self.link, s * self.more) if self.link in tree.links else tree
+
+    def change(self, happened: Happened, s: float) -> Any:
+        """A change at a step."""
+        if happened.subject == self.link:
+            return _brings(happened, self.link, s * self.more)
+        if self.number is not None and self.number[0] == _name(happened):
+            _, attribute, entry, size = self.number
+            return _varied(happened.what, attribute, entry, s * size)
+        return happened.what
 
 
 @dataclass(eq=False)
@@ -191,22 +253,32 @@ class Sensitivities:
         self._links = tuple(x for x in wanted if any(x in tree.links for tree in trees))
         # Ten numbers of each link, of the size of those of its body: the directions of differences.
         self._units = {link: _sizes(link, trees) for link in self._links}
-        self._gains = [x for x in wanted if x not in self._links]
-        start = stretches[0].motion.coordinates
+        first = stretches[0].motion
+        self._symbols = {x: Symbol(x, first.tree) for x in wanted if x in _symbols(first.tree) and x not in self._links}
+        self._gains = [x for x in wanted if x.partition(".")[0] in ("torque", "wrenches")]
+        numbers = [x for x in wanted if x not in {*self._links, *self._symbols, *self._gains}]
+        self._numbers = {f"{x}{label}": entry for x in numbers for label, entry in _numbers_of(x, stretches).items()}
+        start = first.coordinates
         times = _distinct([_time_of(x.changes) for x in stretches])
         self.parameters: tuple[str, ...] = (
             *(f"q:{name}" for name in start),
             *(f"qd:{name}" for name in start),
             *(f"{link}.{name}" for link in self._links for name in INERTIAL),
             *(f"{name}{at}" for name in self._gains for at in _entries(stretches, name)),
+            *self._symbols,
+            *self._numbers,
             *filter(None, times),
         )
-        n, first = len(start), stretches[0].motion
+        n = len(start)
         P = np.zeros((2 * n, len(self.parameters)))
         P[:, : 2 * n] = np.eye(2 * n)
-        if first.tree.loops:
-            P = self._differences(first.tree, first.q[0], first.qd[0], P, {}, lambda tree, state, d: state)[0]
         T, homes = np.zeros((n, len(self.parameters))), Homes()
+        for name, symbol in self._symbols.items():
+            for key, twist in symbol.homes().items():
+                columns = homes.setdefault(key, np.zeros((6, P.shape[1])))
+                columns[:, self.parameters.index(name)] = twist
+        if first.tree.loops:
+            P = self._differences(first.tree, first.q[0], first.qd[0], P, homes, lambda tree, state, d, s: state)[0]
         stretches[0].begin(None)
         for x, later, timed in zip(stretches, [*stretches[1:], None], times, strict=True):
             x.homes = homes
@@ -342,10 +414,16 @@ class Sensitivities:
         for link, at in self._inertial():
             if link in tree.links:
                 b[:, n:, at] -= by_tau @ tree.reference_regressor(link, q, qd, qd, qdd)
-        directions, shares = _of_homes(x.homes, 2 * n)
+        directions, shares = self._of_tree(x.homes, 2 * n)
         if directions:
-            by_homes = _slopes(lambda d, s: np.asarray(d.tree(tree, s).forward_dynamics(q, qd, force)), directions)
-            b[:, n:] += project @ by_homes @ shares
+
+            def moved(d: Direction, s: float) -> Array:
+                other = d.tree(tree, s)
+                more = _own_force(other, phase, q, qd) - own if d.symbol else 0.0
+                return np.asarray(other.forward_dynamics(q, qd, force + more))
+
+            own = _own_force(tree, phase, q, qd)
+            b[:, n:] += project @ _slopes(moved, directions) @ shares
         if x.sampled:
             b = np.concatenate([np.concatenate([np.zeros_like(by_tau), by_tau], axis=1), b], axis=-1)
         return A, b
@@ -400,7 +478,7 @@ class Sensitivities:
             # A function that does not look at the bodies needs one call for all ten numbers.
             if link in tree.links and not np.array_equal(forces(several, _STEP), here):
                 L[..., at] = _slopes(forces, [Direction(still, {}, link, unit) for unit in np.diag(units)]) / units
-        directions, shares = _of_homes(x.homes, 2 * n)
+        directions, shares = self._of_tree(x.homes, 2 * n)
         if directions:
             L += _slopes(forces, directions) @ shares
         for gain in self._gains:
@@ -436,53 +514,70 @@ class Sensitivities:
             row = tree.model.coordinates.index(first.event.coordinate)
             delays = _delayed(P[row], float(flow[row]), t)
         else:
-            delays = self._delays(first.what, tree, t, q, qd, P, x.homes, flow)
+            delays = self._delays(first, tree, t, q, qd, P, x.homes, flow)
 
-        def changed(other: Robot, state: State, d: Direction) -> State:
+        def changed(other: Robot, state: State, d: Direction, s: float) -> State:
             for happened in x.changes:
                 event: Any = happened.event
                 if happened.what is None:
                     rates = _stopping(other, state.q, np.flatnonzero(event.impulse)) @ state.qd
                     state = State.of(other, state.q, rates)
                 else:
-                    what = _brings(happened, d.link, d.more) if happened.subject == d.link else happened.what
-                    state = what.happen(other, state).state
+                    state = d.change(happened, s).happen(other, state).state
             return state
 
         P, homes = self._differences(tree, q, qd, P + np.outer(flow, delays), x.homes, changed)
         return P - np.outer(after, delays), homes
 
     def _delays(
-        self, event: Any, tree: Robot, t: float, q: Array, qd: Array, P: Array, homes: Homes, flow: Array
+        self, happened: Happened, tree: Robot, t: float, q: Array, qd: Array, P: Array, homes: Homes, flow: Array
     ) -> Array:
         """By how much later a change on a condition happens for each parameter, (p,)."""
 
         def level(d: Direction, s: float, t: float = t) -> Array:
-            return np.array(event.level(t, _moved(d.tree(tree, s), q, qd, s * d.state)))
+            return np.array(d.change(happened, s).level(t, _moved(d.tree(tree, s), q, qd, s * d.state)))
 
         along = Direction(flow)
         rate = float(_slope(lambda s: level(along, s, t + s)))
         far, near = (abs(level(along, s, t + s) - level(along, -s, t - s)) for s in (_STEP, 1e-3 * _STEP))
         if near > 0.5 * far or not abs(rate) > 1e-9:
             raise ScrewdynError(
-                f"the condition of a {type(event).__name__} at t = {t:g} s does not pass zero at a finite rate, so "
-                f"that its time has no derivative; let when= return a smooth number instead of True or False"
+                f"the condition of {_name(happened)} at t = {t:g} s does not pass zero at a finite rate, so that "
+                f"its time has no derivative; let when= return a smooth number instead of True or False"
             )
         directions, shares = self._directions(P, homes)
         return -np.array([_slope(partial(level, d)) for d in directions]) @ shares / rate
 
     def _directions(self, P: Array, homes: Homes) -> tuple[list[Direction], Array]:
         """The directions in which columns go, those of the state first, and their shares in the columns, (k, p)."""
-        moved, shares = _of_homes(homes, len(P))
+        moved, shares = self._of_tree(homes, len(P))
         directions, zero = [*map(Direction, np.eye(len(P))), *moved], np.zeros(len(P))
-        shares = np.concatenate([P, shares.reshape(-1, P.shape[1])])
+        shares = np.concatenate([P, shares])
         for link, at in self._inertial():
             units = self._units[link]
             directions += [Direction(zero, {}, link, unit) for unit in np.diag(units)]
             share = np.zeros((10, P.shape[1]))
             share[:, at] = np.diag(1 / units)
             shares = np.concatenate([shares, share])
+        for name, number in self._numbers.items():
+            directions.append(Direction(zero, number=number))
+            shares = np.concatenate([shares, self._share(name, number[-1])])
         return directions, shares
+
+    def _of_tree(self, homes: Homes, n: int) -> tuple[list[Direction], Array]:
+        """Directions of homes and symbols, for states of n numbers, and their shares in the columns, (k, p)."""
+        directions, shares = _of_homes(homes, n)
+        shares = shares.reshape(-1, len(self.parameters))
+        for name, symbol in self._symbols.items():
+            directions.append(Direction(np.zeros(n), symbol=symbol))
+            shares = np.concatenate([shares, self._share(name, symbol.size)])
+        return directions, shares
+
+    def _share(self, name: str, size: float) -> Array:
+        """The share in the columns, (1, p), of a direction whose unit is a size of a parameter."""
+        share = np.zeros((1, len(self.parameters)))
+        share[0, self.parameters.index(name)] = 1 / size
+        return share
 
     def _differences(
         self,
@@ -491,16 +586,16 @@ class Sensitivities:
         qd: Array,
         P: Array,
         homes: Homes,
-        change: Callable[[Robot, State, Direction], State],
+        change: Callable[[Robot, State, Direction, float], State],
     ) -> tuple[Array, Homes]:
         """The columns and homes after a change, by differences of the change along each direction."""
         n, here, still = len(qd), tree.copy(), Direction(np.zeros(2 * len(qd)))
-        state = change(here, _moved(here, q, qd, still.state), still)
+        state = change(here, _moved(here, q, qd, still.state), still, 0.0)
         space, places = here.model.configurations, _homes(here.topology)
 
         def outcome(d: Direction, s: float) -> Array:
             other = d.tree(tree, s).copy()
-            after = change(other, _moved(other, q, qd, s * d.state), replace(d, more=s * d.more))
+            after = change(other, _moved(other, q, qd, s * d.state), d, s)
             moved = [_from_home(places[x], T) for x, T in _homes(other.topology).items()]
             return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, *moved])
 
@@ -527,13 +622,17 @@ def derivatives_of(
         raise ScrewdynError(f"sensitivities must be True or a list of names of links; got {wanted!r}")
     for motion in motions:
         check_untouched(motion.tree.topology, "sensitivities")
-    known = tuple(dict.fromkeys(x for motion in motions for x in motion.tree.links))
+    symbols = _symbols(motions[0].tree)
+    known = tuple(dict.fromkeys([*(x for motion in motions for x in motion.tree.links), *symbols]))
+    named = {_name(x): x.what for x in events if x.what is not None}
     names = () if isinstance(wanted, bool) else tuple(dict.fromkeys(wanted))
     for name in names:
         owner, _, attribute = name.partition(".") if isinstance(name, str) else ("", "", "")
-        if name in known or not attribute or owner not in sources:
-            UnknownNameError.check(name, known)
-        elif _numbers(sources[owner], attribute) is None:
+        if attribute and owner in named:
+            _part(named[owner], name, attribute)
+        elif name not in known and (not attribute or owner not in sources):
+            raise UnknownNameError.of(name, (*known, *named), "link, symbol or change")
+        elif name not in known and _numbers(sources[owner], attribute) is None:
             raise ScrewdynError(
                 f"{owner}= has no attribute {attribute!r} that is a number or an array of numbers, and can be set"
             )
@@ -552,7 +651,63 @@ def derivatives_of(
 def _time_of(group: Sequence[Happened]) -> str | None:
     """The name of the time of changes that happen together, as a parameter; None if it follows from a condition."""
     what = group[0].what if group else None
-    return None if what is None or what.time is None else f"time of {group[0].verb} {group[0].subject}"
+    return None if what is None or what.time is None else f"time of {_name(group[0])}"
+
+
+def _name(happened: Happened) -> str:
+    """The name of a change in those of parameters, such as "grasp crate"."""
+    return f"{happened.verb} {happened.subject}"
+
+
+def _symbols(tree: Robot) -> dict[str, Any]:
+    """The symbols that ``subs`` has replaced in a tree that has not changed since, by name."""
+    return {x.name: x for x in tree.bound[1]} if tree.bound and tree.bound[2] is tree.topology else {}
+
+
+def _part(what: object, name: str, attribute: str) -> Array:
+    """Numbers of a change, or of its condition; ScrewdynError if it has none of this name that it depends on."""
+    owner, found = attribute.rpartition(".")[0], None
+    if owner in ("", "when") and attribute not in ("time", "when"):
+        value = getattr(getattr(what, owner) if owner else what, attribute.rpartition(".")[2], None)
+        with suppress(TypeError, ValueError):
+            found = None if value is None else np.array(value, dtype=float)
+    if found is None or found.ndim > 1:
+        raise ScrewdynError(
+            f"no derivatives by {name!r}: give an attribute of the change, or of its condition (when.…), that is a "
+            f"number or a row of numbers; poses by their position"
+        )
+    return found
+
+
+def _numbers_of(name: str, stretches: Sequence[Stretch]) -> dict[str, Number]:
+    """The entries of an attribute of a change, ``""`` or ``"[0]"``, ``"[1]"``, …."""
+    owner, _, attribute = name.partition(".")
+    what = next((h.what for x in stretches for h in x.changes if _name(h) == owner), None)
+    value = _part(what, name, attribute) if what is not None else np.zeros(0)
+    return {label: (owner, attribute, at, abs(float(value[at])) or 1.0) for label, at in _labels(value.shape).items()}
+
+
+def _varied(part: Any, attribute: str, entry: tuple[int, ...], more: float) -> Any:
+    """A copy of a change, or of its condition, in which an entry of an attribute is larger."""
+    head, _, rest = attribute.partition(".")
+    value: Any = getattr(part, head)
+    if rest:
+        return replace(part, **{head: _varied(value, rest, entry, more)})
+    value = np.array(value, dtype=float)
+    value[entry] += more
+    value = value if value.shape else float(value)
+    if is_dataclass(part):
+        return replace(part, **{head: value})  # type: ignore[type-var]
+    part = copy.copy(part)
+    setattr(part, head, value)
+    return part
+
+
+def _own_force(tree: Robot, phase: Phase, q: Array, qd: Array) -> Array:
+    """Forces of springs, dampers and dry friction that slides, (k, nv)."""
+    own = tree.model.joint_forces
+    dry = 0.0 if phase.bounded is None else own.friction * np.sign(phase.bounded.force)
+    return own.viscous_force(qd) + own.spring_force(q) + dry
 
 
 def _delayed(column: Array, rate: float, t: float) -> Array:
@@ -595,7 +750,11 @@ def _entries(stretches: Sequence[Stretch], gain: str) -> dict[str, tuple[int, ..
     """The entries of an attribute of a function of the user, ``""`` or ``"[0]"``, ``"[1]"``, …, with their indices."""
     owner, _, attribute = gain.partition(".")
     found = (_numbers(x.sources[owner], attribute) for x in stretches if owner in x.sources)
-    shape = next(x.shape for x in found if x is not None)
+    return _labels(next(x.shape for x in found if x is not None))
+
+
+def _labels(shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """The indices of the entries of an array by their names, ``""`` or ``"[0]"``, ``"[1]"``, …."""
     return {f"[{','.join(map(str, at))}]" if at else "": at for at in np.ndindex(shape)}
 
 
@@ -679,16 +838,21 @@ def _with_homes(tree: Robot, twists: Mapping[Key, Array]) -> Robot:
         if locked is not None:  # it will be unlocked where it is
             unlocked = locked.home @ screw.exp(twists.get(("locked", name), still))
             before, now = (screw.inverse(T) @ X for T, X in ((locked.home, at.home), (unlocked, home)))
-            rates = np.linalg.lstsq(locked.joint.screws, screw.log(screw.inverse(before) @ now))[0]
-            space = ConfigurationSpace({at.name: locked.joint})
-            q = space.integrate(np.array(locked.q), np.asarray(rates, np.float64))
-            locked = locked._replace(home=unlocked, q=tuple(q.tolist()))
+            locked = _slid(locked._replace(home=unlocked), at.name, before, now)
         moved.append(at.by(at.joint, home, locked))
     for (kind, name), twist in twists.items():
         if kind == "loop":
             loops[name] = replace(loops[name], home=loops[name].home @ screw.exp(twist))
     tree.topology = replace(tree.topology.with_attachments(*moved), loops=loops)
     return tree
+
+
+def _slid(locked: Locked, name: str, before: Array, now: Array) -> Locked:
+    """A locked joint whose positions have moved as far as a link between two poses."""
+    rates = np.linalg.lstsq(locked.joint.screws, screw.log(screw.inverse(before) @ now))[0]
+    space = ConfigurationSpace({name: locked.joint})
+    q = space.integrate(np.array(locked.q), np.asarray(rates, np.float64))
+    return locked._replace(q=tuple(q.tolist()))
 
 
 def _with_inertia(tree: Robot, link: str, more: Array) -> Robot:

@@ -519,9 +519,12 @@ def simulate(
         as in Newton's cradle (docs/mathematics.md §13).
     sensitivities : bool or sequence of str
         Whether ``run.sensitivity(t)`` has the derivatives of the states by the start and by the times of events; names
-        of links ask for those by their inertias too, and ``"torque.kp"`` for those by an attribute ``kp`` of the
-        function ``torque``, a number or an array. Functions are differentiated by differences, or ``torque`` by its
-        attribute ``derivative``, a function (t, state) -> (nv, 2 nv) array. They must not jump nor have a memory.
+        of links ask for those by their inertias too, ``"torque.kp"`` for those by an attribute ``kp`` of the function
+        ``torque``, a number or an array, ``"grasp crate.at"`` for those by an attribute of a change or of its
+        condition, ``"grasp crate.when.level"``, and names of symbols for those by what :meth:`KinematicTree.subs` has
+        put in their place in this tree, which has not changed since. Functions are differentiated by differences, or
+        ``torque`` by its attribute ``derivative``, a function (t, state) -> (nv, 2 nv) array. They must not jump nor
+        have a memory.
     step : float, optional
         Seconds between samples, > 0; a thousandth of the duration by default. It is also the largest step of the
         integrator if there are callbacks, dry friction or stops: the integrator can miss changes of a torque or of a

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import sympy
 
 import screwdyn as sd
 from screwdyn.simulation.sensitivities import _larger
@@ -369,3 +370,112 @@ def test_an_event_that_rounding_tells_apart_from_a_call():
         return sd.simulate(base.tree, state, 0.5, Law({}), **options).sensitivity(0.5)
 
     np.testing.assert_allclose(derivatives(0.3)[:, :4], derivatives(0.3 - 1e-9)[:, :4], atol=1e-6)
+
+
+class Level:
+    """A condition with a number of its own."""
+
+    def __init__(self, level):
+        self.level = level
+
+    def __call__(self, t, state):
+        return state["a"] - self.level - 0.1 * t
+
+
+def design():
+    """Two bars and a disc, of which a length, a mass, a spring, dry friction, gravity and an axis are symbols."""
+    length, mass, k, dry, g, x = sympy.symbols("length mass k dry g x", positive=True)
+    tree = sd.KinematicTree(gravity=(0.3, -g, 0))
+    tree.attach(bar(1, 1), to="base", joint=sd.revolute("z", damping=0.2, friction=dry), name="a")
+    tree.attach(bar(1, 1), to="a", joint=sd.revolute("z", stiffness=k, rest=0.2), at=(length, 0, 0), name="b")
+    disc = sd.Link("disc", sd.Inertia.point(mass, (0.2, 0.1, 0)))
+    tree.attach(disc, to="b", joint=sd.revolute("z", (x, 0, 0), armature=0.05 * mass), at=(0.8, 0.1, 0))
+    return tree
+
+
+SYMBOLS = {"length": 1.0, "mass": 0.7, "k": 3.0, "dry": 0.4, "g": 9.81, "x": 0.1}
+NUMBERS = {
+    "grasp tip.when.level": 0.45,
+    "grasp tip.at": np.array([1.0, 0.1, 0.0]),
+    "grasp tip.start": 0.3,
+    "grasp tip.twist": np.array([0.1, 0, 0.2, 0.3, -0.1, 0]),
+}
+
+
+def catch(values, numbers, **options):
+    """A bar is caught; joints are locked and free again; torques look at the tree."""
+    tree, hook = design().subs(values), sd.revolute("y", passive=True, name="hook")
+    level, at, start, twist = numbers.values()
+    events = [
+        sd.Grasp(bar(0.5, 0.5), to="b", joint=hook, at=at, start=start, name="tip", twist=twist, when=Level(level)),
+        *(sd.Lock("disc", time=0.25), sd.Lock("hook", time=0.3), sd.Unlock("disc", time=0.35)),
+        sd.Release("tip", time=0.4),
+    ]
+
+    def torque(t, state):
+        return {"b": 0.3 * state.tree.gravity_vector(state.q)[1]}
+
+    state = sd.State(tree, [0.4, -0.3, 0.2], [2.5, -0.8, 0.3])
+    options |= {"events": events, "rtol": 1e-11, "atol": 1e-13, "step": 0.02}
+    return sd.simulate(tree, state, 0.5, torque, **options)
+
+
+@pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_symbols_of_the_tree_and_numbers_of_changes(each):
+    run = catch(SYMBOLS, NUMBERS, sensitivities=[*SYMBOLS, *NUMBERS])
+    names, P = run.sensitivities.parameters[6:-4], run.sensitivity(0.5)[:, 6:-4]
+    ends = np.cumsum([np.size(x) for x in NUMBERS.values()])[:-1]
+
+    def outcome(step):
+        values = {x: y + d for (x, y), d in zip(SYMBOLS.items(), step, strict=False)}
+        parts = np.split(step[len(SYMBOLS) :], ends)
+        numbers = {x: y + d.reshape(np.shape(y)) for (x, y), d in zip(NUMBERS.items(), parts, strict=True)}
+        numbers |= {x: float(y) for x, y in numbers.items() if not np.ndim(y)}
+        end = catch(values, numbers).states[-1]
+        return np.concatenate([end.q, end.qd])
+
+    some, h, largest = np.random.default_rng(8).uniform(-1, 1, (1, len(names))), 3e-4, 0.0
+    for d in np.eye(len(names)) if each else 0.3 * some:
+        found = sum(w * (outcome(i * h * d) - outcome(-i * h * d)) for i, w in CENTRAL) / h
+        largest = max(largest, np.abs(found).max())
+        assert np.abs(P @ d - found).max() < 1e-7 * largest, [x for x, y in zip(names, d, strict=True) if y]
+
+
+def test_a_length_of_a_closed_loop_is_a_symbol():
+    """A parallelogram, whose crank of a symbol as long as the rocker moves as one bar of this length."""
+    length = sympy.Symbol("length", positive=True)
+    tree = sd.KinematicTree(gravity=(0, -9.81, 0))
+    for name, x in (("crank", 0.0), ("rocker", 1.0)):
+        body = sd.Inertia.rod(1.0, 0.5, com=(0.25, 0, 0))
+        tree.attach(body, to="base", joint=sd.revolute("z", damping=0.1), at=(x, 0, 0), name=name)
+    rod = sd.Inertia.rod(2.0, 1.0, com=(0.5, 0, 0))
+    tree.attach(rod, to="crank", joint=sd.revolute("z"), at=(length, 0, 0), name="coupler")
+    tree.close("coupler", to="rocker", joint=sd.revolute("z", (1, 0, 0)), at=(length - 1, 0, 0), name="pin")
+
+    def run(value, **options):
+        numbers = tree.subs({"length": value})
+        state = sd.State(numbers, *numbers.project([-1.0, -1.0, 1.0], [0.5, 0.5, -0.5]))
+        return sd.simulate(numbers, state, 0.5, rtol=1e-11, atol=1e-13, **options)
+
+    P = run(0.7, sensitivities=["length"]).sensitivity(0.5)[:, -1]
+    ends = [run(0.7 + s).states[-1] for s in (1e-4, -1e-4)]
+    expected = np.subtract(*(np.concatenate([x.q, x.qd]) for x in ends)) / 2e-4
+    np.testing.assert_allclose(P, expected, atol=1e-7 * np.abs(expected).max())
+
+
+def test_numbers_that_have_no_derivatives():
+    tree, q, qd = design().subs(SYMBOLS), [0.4, -0.3, 0.2], [2.5, -0.8, 0.3]
+    options = {"events": [sd.Lock("disc", time=0.05)], "rtol": 1e-6}
+
+    def asked(name, tree=tree):
+        copy = tree.copy()
+        return sd.simulate(copy, sd.State(copy, q, qd), 0.1, sensitivities=[name], **options)
+
+    for name in ("lock disc.time", "lock disc.joint", "lock disc.colour", "lock disc.when.level"):
+        with pytest.raises(sd.ScrewdynError, match=f"no derivatives by '{name}': give an attribute"):
+            asked(name)
+    changed = tree.copy()
+    changed.set_inertia("disc", sd.Inertia.point(1, (0.2, 0.1, 0)))
+    for name, other in (("width", tree), ("mass", changed)):
+        with pytest.raises(sd.UnknownNameError, match=name):
+            asked(name, other)

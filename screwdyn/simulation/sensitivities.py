@@ -66,9 +66,10 @@ class Symbol:
     def __init__(self, name: str, tree: Robot) -> None:
         assert tree.bound is not None
         origin, values, self.start = tree.bound
-        key = next(x for x in values if x.name == name)
-        self.size = abs(float(values[key])) or 1.0
-        self.moved = {s: origin.subs(values | {key: values[key] + s * self.size}).topology for s in (_STEP, -_STEP)}  # type: ignore[attr-defined]
+        own = {x: value for x, value in values.items() if x.name == name}  # of different assumptions
+        self.size = abs(float(next(iter(own.values())))) or 1.0
+        larger = {s: {x: value + s * self.size for x, value in own.items()} for s in (_STEP, -_STEP)}
+        self.moved = {s: origin.subs(values | more).topology for s, more in larger.items()}  # type: ignore[attr-defined]
 
     def tree(self, tree: Robot, s: float) -> Robot:
         """A tree of the run with the bodies, joints and gravity of another value; homes are parameters of their own."""

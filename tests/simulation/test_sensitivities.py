@@ -389,7 +389,8 @@ def design():
     tree.attach(bar(1, 1), to="base", joint=sd.revolute("z", damping=0.2, friction=dry), name="a")
     tree.attach(bar(1, 1), to="a", joint=sd.revolute("z", stiffness=k, rest=0.2), at=(length, 0, 0), name="b")
     disc = sd.Link("disc", sd.Inertia.point(mass, (0.2, 0.1, 0)))
-    tree.attach(disc, to="b", joint=sd.revolute("z", (x, 0, 0), armature=0.05 * mass), at=(0.8, 0.1, 0))
+    same = sympy.Symbol("length")  # another symbol for SymPy, of which nothing is assumed
+    tree.attach(disc, to="b", joint=sd.revolute("z", (x, 0, 0), armature=0.05 * mass), at=(0.8 * same, 0.1, 0))
     return tree
 
 

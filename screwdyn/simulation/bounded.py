@@ -574,7 +574,7 @@ class Bounded:
             slip = self.contacts.rows(q, qd).rates[:, 1:]
             for i in slides:
                 speed = float(np.linalg.norm(slip[i]))
-                if speed < SLOW and speed < 0.5 * self.speed[i]:
+                if speed < SLOW <= self.speed[i]:
                     rested = len(self.held) + len(self.sliding) + len(self.open) + 2 * i + 1
                 elif speed > SLOW:
                     self.slip[i] = slip[i] / speed

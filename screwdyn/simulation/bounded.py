@@ -15,7 +15,7 @@ from screwdyn.physics.closure import Closure
 from screwdyn.physics.contact import ContactRows, Contacts
 from screwdyn.physics.model import Robot
 from screwdyn.physics.recursions.loops import KEPT_ANYWAY
-from screwdyn.simulation.coulomb import Cone, forces
+from screwdyn.simulation.coulomb import Cone, forces, least
 from screwdyn.simulation.impacts import impulses
 
 OPEN, IDLE, STICKS, SLIDES = range(4)
@@ -51,7 +51,7 @@ REBOUND = 1e-6
 FAST, LAG = 1e-2, 1e-7
 # Acceleration of a gap, m/s², at which an idle point is decided again.
 LEAVING = 1e-7
-# Singular values, relative to the largest, that are those of redundant forces.
+# Inverse of the condition beyond which forces are redundant.
 REDUNDANT = 1e-10
 # Singular values of the two tangents, relative to the larger, of a point that slides along a line only.
 IN_A_LINE = 3e-5
@@ -199,21 +199,23 @@ class Bounded:
 
     # Rows and forces
 
-    def rows(self, q: Array, qd: Array) -> tuple[ContactRows, Array]:
+    def rows(self, q: Array, qd: Array, points: Indices) -> tuple[ContactRows, Array]:
         """The rows of all points, and Z with the mobility P = Z Zᵀ: forces f change the accelerations by P f.
 
         Products of rows with Z agree to rounding where rows are redundant, those with P as well as M is conditioned.
-        What loops hold has a row of zeros; so have normals along which no joint moves the points.
+        What loops hold has a row of zeros; so have normals, of some points, along which no joint moves them.
         """
         if self.loops:
             factors = Closure(self.tree).factors(q)
             Z, alone = factors.motions(), factors.lower(np.eye(len(qd)))
             Z[(Z**2).sum(axis=1) <= IMMOBILE * (alone**2).sum(axis=0)] = 0.0
         else:
-            Z = np.linalg.inv(np.linalg.cholesky(self.tree.mass_matrix(q))).T
+            from scipy.linalg.lapack import dtrtri
+
+            Z = dtrtri(np.linalg.cholesky(self.tree.mass_matrix(q)).T)[0]
         rows = self.contacts.rows(q, qd)
-        sizes = np.linalg.norm(rows.jacobian @ Z, axis=2)
-        rows.jacobian[sizes[:, 0] <= REDUNDANT * sizes.max(axis=1, initial=0.0), 0] = 0.0
+        sizes = ((rows.jacobian[points] @ Z) ** 2).sum(axis=2)
+        rows.jacobian[points[sizes[:, 0] <= REDUNDANT**2 * sizes.max(axis=1, initial=0.0)], 0] = 0.0
         return rows, Z
 
     def _system(self, rows: ContactRows, Z: Array, points: Indices, free: Array, slip: Array) -> _System:
@@ -299,7 +301,7 @@ class Bounded:
         at, touching, stops = np.flatnonzero(self._near(q)), np.flatnonzero(self._touching(q)), self.stops
         # With gaps that are not quite zero, the slips of a face that turns would not be quite those of a plane motion.
         q = self._shut(q, qd, at)
-        rows, Z = self.rows(q, qd)
+        rows, Z = self.rows(q, qd, at)
         ends, e = dict[int, float](), self.restitution.copy()
         if hits.size:
             rebound = -e * rows.rates[:, 0]
@@ -332,10 +334,10 @@ class Bounded:
         """The nearest configuration in the metric of M in which some points have no gap."""
         if not at.size:
             return q
-        rows, Z = self.rows(q, qd)
+        rows, Z = self.rows(q, qd, at)
         R = np.concatenate([np.eye(len(qd))[self.held], rows.jacobian[at, 0]])
         gaps = np.concatenate([np.zeros(len(self.held)), rows.gaps[at]])
-        return self.tree.model.configurations.integrate(q, -Z @ _least(R @ Z, gaps))
+        return self.tree.model.configurations.integrate(q, -Z @ least(R @ Z, gaps, REDUNDANT**0.5)[0])
 
     # Between events
 
@@ -356,7 +358,7 @@ class Bounded:
             return
         force = force + self.force
         free = self.tree.forward_dynamics(q, qd, force)
-        rows, Z = self.rows(q, qd)
+        rows, Z = self.rows(q, qd, np.flatnonzero(near))
         points = self._closed(rows, near, young)
         x = self._system(rows, Z, points, free, self.slip)
         self._check_jams(x)
@@ -447,7 +449,7 @@ class Bounded:
         idle = self.state == IDLE
         if not h and not loaded.size and not idle.any():
             return Acting(free, found, heat, np.zeros(0), out)
-        rows, Z = self.rows(q, qd)
+        rows, Z = self.rows(q, qd, loaded)
         rates, slip = rows.rates[:, 1:], self.slip
         slides = self.state == SLIDES
         if slides.any():  # smooth where a slip along a line comes to rest
@@ -493,9 +495,10 @@ class Bounded:
         """The forces that hold freedoms if all others but those of loops are known, (nv,), N m or N: some that can."""
         found = np.zeros(len(force))
         if self.held.size:
-            rows, Z = self.rows(q, qd)
+            none = np.zeros(0, dtype=np.intp)
+            rows, Z = self.rows(q, qd, none)
             free = self.tree.forward_dynamics(q, qd, force)
-            x = self._system(rows, Z, np.zeros(0, dtype=np.intp), free, self.slip)
+            x = self._system(rows, Z, none, free, self.slip)
             found[self.held] = self._solved(x, 1.0, self._terms(x, Z, q, qd, force))[0]
         return found
 
@@ -527,25 +530,25 @@ class Bounded:
         if q.ndim > 1 or not closed.size:
             return q, qd
         q = self._shut(q, qd, closed)
-        rows, Z = self.rows(q, qd)
+        rows, Z = self.rows(q, qd, closed)
         n = len(qd)
         R = np.concatenate([np.eye(n)[self.held], rows.jacobian[closed, 0], rows.jacobian[sticks, 1:].reshape(-1, n)])
-        qd = qd - Z @ _least(R @ Z, R @ qd)
+        qd = qd - Z @ least(R @ Z, R @ qd, REDUNDANT**0.5)[0]
         qd[self.held] = 0.0
         return q, qd
 
     def levels(self, q: Array, qd: Array, force: Array) -> Array:
         """Numbers that rise through zero when something changes.
 
-        Freedoms begin to move, come to rest, or reach open stops; two for each point, of a contact that changes.
+        Freedoms begin to move, come to rest, or reach open stops; two for each point that is closed.
         """
         acting = self.act(q, qd, force, levels=True)
         rests = -self.direction[self.sliding] * qd[self.sliding]
-        out = acting.points
-        opened = self.moves & (self.state == OPEN)
-        if opened.any():
-            out[opened, 0] = -self.contacts.gaps(q)[opened]
-        return np.concatenate([acting.held, rests, self.stops.excess(q)[self.open], out.ravel()])
+        return np.concatenate([acting.held, rests, self.stops.excess(q)[self.open], acting.points.ravel()])
+
+    def depths(self, q: Array) -> Array:
+        """Numbers that rise through zero when open points touch, (k,), m."""
+        return np.where(self.moves & (self.state == OPEN), -self.contacts.gaps(q), -1.0)
 
     def change(self, k: int, q: Array, qd: Array) -> None:
         """Set in q or q̇ what is known but for rounding when the level k rises: a position at a stop, a rate of rest."""
@@ -561,7 +564,7 @@ class Bounded:
     def _rest(self, q: Array, qd: Array, row: int) -> None:
         """Set a rate that is zero but for rounding, and with it those of the freedoms that others couple to it."""
         if self.loops:
-            Z = self.rows(q, qd)[1]
+            Z = self.rows(q, qd, np.zeros(0, dtype=np.intp))[1]
             P = Z @ Z[row]
             qd -= P * (qd[row] / P[row] if P[row] else 0.0)
         qd[row] = 0.0
@@ -596,13 +599,8 @@ def _balance(x: _System, start: Array | None) -> tuple[Array, int]:
     """The forces nearest to some with u = 0, or of least norm, and how many of them are independent."""
     G = x.A @ x.B.T
     start = np.zeros(len(x.b)) if start is None or not start.size else start
-    found, _, rank, _ = np.linalg.lstsq(G, -x.b - G @ start, rcond=REDUNDANT)
-    return np.asarray(found + start), int(rank)
-
-
-def _least(A: Array, y: Array) -> Array:
-    """The shortest x with A x = y."""
-    return np.asarray(np.linalg.lstsq(A, y, rcond=REDUNDANT**0.5)[0])
+    found, rank = least(G, -x.b - G @ start, REDUNDANT)
+    return found + start, rank
 
 
 def _largest(x: Array) -> float:

@@ -12,7 +12,7 @@ from screwdyn.core import Array, ContactError
 
 # What may remain of the natural map, relative to the forces.
 EXACT = 1e-13
-# Newton steps from one start, and singular values of their equations, relative to the largest, that count as zero.
+# Newton steps from one start, and the inverse of the condition up to which their equations count as independent.
 STEPS, RANK = 40, 1e-11
 # Parts of a step of which the first is taken that reduces what is left, or the last.
 HALVES = 0.5 ** np.arange(4)
@@ -75,7 +75,7 @@ def forces(
         If no λ was found with which the natural map λ − proj(λ − u) is below 1e-13 of the forces and terms.
     """
     law = _Law(G, b, low, high, cones, terms)
-    x = _least(law.G, -law.b) if start is None else start / law.scale
+    x = least(law.G, -law.b, RANK)[0] if start is None else start / law.scale
     stages: list[tuple[Callable[[Array, int], Array], int]] = [(law.swept, count) for count in SWEEPS]
     stages += [(law.convex, count) for count in PROBLEMS if law.symmetric] + [(law.guessed, k) for k in range(GUESSES)]
     with np.errstate(over="ignore", invalid="ignore"):  # where there is no solution
@@ -90,9 +90,20 @@ def forces(
     )
 
 
-def _least(A: Array, y: Array) -> Array:
-    """The shortest x with A x = y, in the sense of least squares."""
-    return np.asarray(np.linalg.lstsq(A, y, rcond=RANK)[0], dtype=float)
+def least(A: Array, y: Array, smallest: float) -> tuple[Array, int]:
+    """The shortest x with A x = y, in the sense of least squares, and the rank of A down to a relative condition.
+
+    By an orthogonal factorization, which takes a third of the time of singular values.
+    """
+    from scipy.linalg.lapack import dgelsy
+
+    m, n = A.shape
+    if not A.size:
+        return np.zeros(n), 0
+    x = np.zeros((max(m, n), 1))
+    x[:m, 0] = y
+    _, x, _, rank, _ = dgelsy(A, x, np.zeros(n, dtype=np.int32), smallest, 4 * (m + n), overwrite_b=True)
+    return np.asarray(x[:n, 0]), int(rank)
 
 
 class _Law:
@@ -127,7 +138,7 @@ class _Law:
             error = rest / max(rest, self.size, float(np.abs(x).max(initial=0.0))) if rest else 0.0
             if error <= EXACT or not np.isfinite(error):
                 break
-            step, size = _least(slope, left), np.linalg.norm(left)
+            step, size = least(slope, left, RANK)[0], np.linalg.norm(left)
             for share in HALVES:
                 near = x - share * step
                 left, slope = self._natural(near)

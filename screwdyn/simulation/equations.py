@@ -501,14 +501,20 @@ class EquationsOfMotion:
         return [name for name, rank in self.closure.ranks(q).items() if rank < max(other[name] for other in others)]
 
     def levels(self, t: float, y: Array) -> Array:
-        """Numbers that rise through zero when dry friction, a stop or a contact changes; see :meth:`change`."""
+        """Numbers that rise through zero when dry friction, a stop or a closed contact changes; see :meth:`change`."""
         q, qd = self.parts(y)
         levels = [] if self.springs is None else [self.springs.levels(q)]
         if self.bounded is not None:
             found = self.bounded.levels(q, qd, self.forces(t, q, qd)[1])
-            # What just became open has a gap of zero but for rounding, and may return within the first step.
             levels.append(np.minimum(found, 0.0) if t == self.settled else found)
         return np.concatenate(levels)
+
+    def depths(self, t: float, y: Array) -> Array:
+        """Numbers that rise through zero when an open contact touches, which need no forces."""
+        assert self.bounded is not None
+        found = self.bounded.depths(self.parts(y)[0])
+        # What just became open has a gap of zero but for rounding, and may return within the first step.
+        return np.minimum(found, 0.0) if t == self.settled else found
 
     def struck(self, y: Array) -> bool:
         """Whether a freedom at its limit runs against an inelastic stop, or a point that touches approaches."""

@@ -486,10 +486,10 @@ class HybridSimulation:
         conditions = [event for event in self.pending if event.watched]
         watched: list[Any] = [partial(self._level, event) for event in conditions]
         if equations.bounded is not None or equations.springs is not None:
-            watched.append(equations.levels)
+            watched += [equations.levels, equations.depths] if equations.touching else [equations.levels]
         # Without functions of the user, dry friction and stops, nothing can happen between two steps, however long.
         longest = self.step if watched or equations.tried else math.inf
-        if len(watched) == 1 and equations.touching and not equations.tried:
+        if equations.touching and not conditions and not equations.tried:
             longest *= WITHIN
         solver = self.integrator.start(equations, t, y, until, longest, self.stride)
         crossings = Crossings(watched, t, y)

@@ -21,7 +21,7 @@ from screwdyn.core import errors
 from screwdyn.core.errors import *  # noqa: F403
 from screwdyn.forms.c_source import c_library
 from screwdyn.forms.point import Point
-from screwdyn.mechanism import Contact, Handle, Inertia, Link, Plane, Shape
+from screwdyn.mechanism import Ball, Box, Capsule, Contact, Handle, Inertia, Link, Plane, Shape
 from screwdyn.mechanism.joint import (
     Joint,
     Mimic,
@@ -52,8 +52,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Ball",
     "Bolt",
+    "Box",
     "Break",
+    "Capsule",
     "Change",
     "Close",
     "Contact",

@@ -1,6 +1,6 @@
 """Inertias, joints and links, and the topology of a tree: what other packages import from here."""
 
-from screwdyn.mechanism.contact import Contact, Plane
+from screwdyn.mechanism.contact import Ball, Box, Capsule, Contact, Plane
 from screwdyn.mechanism.inertia import Inertia, failing_condition
 from screwdyn.mechanism.joint import Joint, Mimic, checked_positions, fixed, pose_at, screw_kind
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop

@@ -18,6 +18,7 @@ from screwdyn.screws.screw import frame_along
 
 # What a contact can be on, besides planes.
 ROUND = ("sphere", "capsule", "box")
+Ball, Capsule, Box = Shape.sphere, Shape.capsule, Shape.box
 
 
 @dataclass(frozen=True)

@@ -453,7 +453,7 @@ class Mechanism:
     def touch(
         self,
         link: str,
-        to: str,
+        to: str | None = None,
         *,
         on: Plane | Shape,
         points: ArrayLike | None = None,
@@ -467,10 +467,11 @@ class Mechanism:
         Parameters
         ----------
         link, to : str
-            The links. One side of the contact are points of ``link``, the other a body of ``to``.
+            The links. One side of the contact are points of ``link``, the other a body of ``to``, by default of the
+            base.
         on : Plane or Shape
-            The body, in the frame of ``to``: :class:`Plane`, :meth:`Shape.sphere`, :meth:`Shape.capsule` or
-            :meth:`Shape.box`.
+            The body, in the frame of ``to``: a :class:`Plane`, ``Ball(radius)``, ``Capsule(radius, length)`` or
+            ``Box(size)``. The last three are :meth:`Shape.sphere`, :meth:`Shape.capsule` and :meth:`Shape.box`.
         points : (k, 3) or (3,) array, optional
             In the frame of ``link``, m. By default those of its collision shapes, or if there are none of all its
             shapes: the centre of a sphere; on a plane also the ends of a capsule and the corners of a box.
@@ -514,7 +515,7 @@ class Mechanism:
         """
         topology = self._topology
         at = topology.at(link)
-        topology.at(to)
+        to = self.base if to is None else topology.at(to).link.name
         if points is None:
             if radius is not None:
                 raise ContactError(f"radius= needs points=; the shapes of {link!r} have radii of their own")

@@ -88,7 +88,7 @@ def test_gaps_are_distances_to_the_nearest_of_many_points(body):
     rng, on, tree = np.random.default_rng(2), BODIES[body], sd.KinematicTree()
     tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.free(), name="ball")
     points = rng.normal(size=(20, 3))
-    tree.touch("ball", "base", on=on, points=points, radius=0.05)
+    tree.touch("ball", on=on, points=points, radius=0.05)
     inside = rng.uniform(-1, 1, (20000, 3)) * half(on)
     spots = inside @ POSE[:3, :3].T + POSE[:3, 3]
     nearest = np.linalg.norm(points[:, None] - spots, axis=-1).min(axis=1)
@@ -100,7 +100,7 @@ def test_gaps_are_distances_to_the_nearest_of_many_points(body):
 def test_a_point_may_reach_the_face_of_a_box_and_be_inside():
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.prismatic("z"), name="ball")
-    tree.touch("ball", "base", on=sd.Shape.box((1, 1, 1)), points=(0.1, 0.2, 0))
+    tree.touch("ball", "base", on=sd.Box((1, 1, 1)), points=(0.1, 0.2, 0))
     for z in (0.6, 0.5, 0.45):
         rows = tree.contact_rows([z], [-2.0])
         assert_allclose(rows.gaps, [z - 0.5], atol=1e-15)
@@ -177,6 +177,6 @@ def test_every_form_of_the_rows(tmp_path):
 def test_there_is_no_normal_in_the_middle_of_a_body():
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.free(), name="ball")
-    tree.touch("ball", "base", on=sd.Shape.capsule(0.1, 1), points=(0, 0, 0.2), name="rod")
+    tree.touch("ball", "base", on=sd.Capsule(0.1, 1), points=(0, 0, 0.2), name="rod")
     with pytest.raises(sd.ContactError, match=r"contact 'rod', a point of 'ball' is in the middle of .* no normal"):
         tree.contact_gaps(tree.neutral())

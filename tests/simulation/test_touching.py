@@ -26,7 +26,7 @@ def body(inertia, joint=None):
 def crate(friction, restitution=0.0, on=None, height=0.1):
     tree = body(sd.Inertia.box(3.0, SIZE))
     floor = on or sd.Plane()
-    tree.touch("body", "base", on=floor, points=FEET, friction=friction, restitution=restitution, name="floor")
+    tree.touch("body", on=floor, points=FEET, friction=friction, restitution=restitution, name="floor")
     q = tree.neutral()
     q[6] = height
     return tree, q
@@ -181,7 +181,7 @@ def test_newtons_cradle(impacts, rates):
     for k in range(5):
         tree.attach(sd.Inertia.sphere(1, 0.05), to="base", joint=sd.prismatic("x"), at=(0.1 * k, 0, 0), name=f"b{k}")
     for k in range(4):
-        tree.touch(f"b{k + 1}", f"b{k}", on=sd.Shape.sphere(0.05), points=(0, 0, 0), radius=0.05, restitution=1)
+        tree.touch(f"b{k + 1}", f"b{k}", on=sd.Ball(0.05), points=(0, 0, 0), radius=0.05, restitution=1)
     run = sd.simulate(tree, sd.State(tree, np.zeros(5), [1.0, 0, 0, 0, 0]), 0.1, step=0.05, impacts=impacts)
     assert_allclose(run.states[-1].qd, rates, atol=1e-13)
     assert residual(run) < 1e-13
@@ -382,7 +382,7 @@ def test_what_contacts_do_not_know_yet_is_refused():
         run.wrench("body", by="base")
     with pytest.raises(sd.UnknownNameError, match="ceiling"):
         run.contact("ceiling", 0.0)
-    tree.touch("body", "base", on=sd.Shape.box(SIZE, pose=(0, 0, 1)), points=FEET, name="box")
+    tree.touch("body", "base", on=sd.Box(SIZE, pose=(0, 0, 1)), points=FEET, name="box")
     with pytest.raises(sd.ContactError, match=r"contact 'box' has points without radius on a box.*give them a radius="):
         sd.simulate(tree, sd.State(tree, q), 0.1)
 

@@ -48,7 +48,7 @@ SLOW, TOGETHER, MOVING = 1e-8, 1e-6, 1e-10
 # Rebound, m/s, that ends a series of bounces.
 REBOUND = 1e-6
 # While a slip in a plane begins, below so many m/s, friction has the direction that the slip has so many seconds later.
-FAST, LAG = 1e-2, 1e-7
+FAST, LAG = 1e-3, 1e-7
 # Acceleration of a gap, m/s², at which an idle point is decided again.
 LEAVING = 1e-7
 # Inverse of the condition beyond which forces are redundant.
@@ -183,6 +183,11 @@ class Bounded:
         # last step, and what helps to find directions.
         self.young, self.start, self.speed = np.zeros(k, dtype=bool), np.zeros(0), np.zeros(k)
         self.guess: dict[tuple[int, ...], Array] = {}
+
+    @property
+    def begins(self) -> bool:
+        """Whether all slips that begin in a plane have a clear direction, so that the stiff motion is smooth."""
+        return bool(self.young.any() and (self.speed[self.young] > SLOW).all())
 
     def keys(self, points: Iterable[int]) -> list[tuple[int, int]]:
         """The contacts of points, by serial number, and which of their own points these are."""
@@ -407,7 +412,7 @@ class Bounded:
             moves = self.mu[i] > 0 and speed[i] > (TOGETHER if slowest < SLOW else SLOW)
             self.state[i] = SLIDES if moves or self.mu[i] == 0 else STICKS
             self.slip[i] = slip[i] / speed[i] if moves else 0.0
-        self.young = young & (self.state == SLIDES) & (speed < FAST)
+        self.young, self.speed = young & (self.state == SLIDES) & (speed < FAST), speed
         return points
 
     def _check_jams(self, x: _System) -> None:
@@ -519,6 +524,10 @@ class Bounded:
         clear = sizes > 1e-12 * np.abs(x.b).max()
         slip[begin[clear]] = u[own][clear] / sizes[clear, None]
 
+    def slipping(self, q: Array, qd: Array) -> Indices:
+        """The freedoms that move points whose slip begins."""
+        return np.flatnonzero(self.contacts.rows(q, qd).jacobian[self.young].any(axis=(0, 1)))
+
     def project(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """The nearest state with closed loops, (…, nq) and (…, nv), in which what is held stays where it is.
 
@@ -582,6 +591,7 @@ class Bounded:
                 elif speed > SLOW:
                     self.slip[i] = slip[i] / speed
                 self.speed[i] = speed
+                self.young[i] &= speed < FAST
         return rested
 
     def flight(self, q: Array, qd: Array, force: Array) -> float:

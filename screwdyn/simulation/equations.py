@@ -39,8 +39,8 @@ ENERGIES = 3
 RUNAWAY = 1e6
 # Rate above which callbacks are not asked, rad/s or m/s.
 TRIAL = 1e3 * RUNAWAY
-# Step of finite differences, relative to 1 + |y|.
-DIFFERENCE = 1e-6
+# Step of finite differences, relative to 1 + |y|; where a slip begins, whose friction turns within 1e-7 m/s.
+DIFFERENCE, FINE = 1e-6, 1e-8
 # Number and distance, rad and m, of configurations with which one is compared that may be singular.
 ASIDE, FAR = 3, 0.05
 # Torque on a passive joint, relative to the largest torque of the call, that counts as rounding and is set to zero.
@@ -349,6 +349,11 @@ class EquationsOfMotion:
         q = y[..., : self.nq]
         return self.model.configurations.normalized(q) if self.model.charts else q, y[..., self.nq : self.n]
 
+    @property
+    def slips_begin(self) -> bool:
+        """Whether slips in a plane begin, whose equations are stiff."""
+        return self.bounded is not None and self.bounded.begins
+
     def potential(self, q: Array) -> Array:
         """Energy of gravity and of springs, (…), J."""
         energy = np.asarray(self.tree.potential_energy(q) + self.own.spring_energy(q))
@@ -397,12 +402,18 @@ class EquationsOfMotion:
         return force + bounded.reaction(q, qd, force)
 
     def jacobian(self, t: float, y: Array) -> Array:
-        """∂ẏ/∂y by forward differences, (nq + nv + 3, nq + nv + 3); no rate depends on the energies."""
+        """∂ẏ/∂y by forward differences, (nq + nv + 3, nq + nv + 3); no rate depends on the energies.
+
+        Where slips begin, only by the rates of what slips, on which accelerations depend steeply.
+        """
         here, slopes = self.rate(t, y), np.zeros((len(y), len(y)))
-        for k, step in enumerate(DIFFERENCE * (1 + np.abs(y[: self.n]))):
+        columns, step = np.arange(self.n), DIFFERENCE
+        if self.slips_begin and self.bounded is not None:
+            columns, step = self.nq + self.bounded.slipping(*self.parts(y)), FINE
+        for k in columns.tolist():
             there = y.copy()
-            there[k] += step
-            slopes[:, k] = (self.rate(t, there) - here) / step
+            there[k] += step * (1 + abs(y[k]))
+            slopes[:, k] = (self.rate(t, there) - here) / (there[k] - y[k])
         return slopes
 
     @property

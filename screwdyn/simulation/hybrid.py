@@ -491,10 +491,12 @@ class HybridSimulation:
         longest = self.step if watched or equations.tried else math.inf
         if equations.touching and not conditions and not equations.tried:
             longest *= WITHIN
-        solver = self.integrator.start(equations, t, y, until, longest, self.stride)
+        stiff = equations.slips_begin
+        integrator = replace(self.integrator, method="Radau") if stiff else self.integrator
+        solver = integrator.start(equations, t, y, until, longest, self.stride)
         crossings = Crossings(watched, t, y)
         found = None
-        while solver.status == "running" and found is None:
+        while solver.status == "running" and found is None and equations.slips_begin == stiff:
             message = solver.step()
             if solver.status == "failed":
                 raise guard.error(solver.t, message.rstrip("."))

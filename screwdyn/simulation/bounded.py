@@ -19,6 +19,7 @@ from screwdyn.simulation.coulomb import Cone, forces, least
 from screwdyn.simulation.impacts import impulses
 
 OPEN, IDLE, STICKS, SLIDES = range(4)
+NONE = np.zeros(0, dtype=np.intp)
 # What a user reads.
 STATES = "open", "idle", "sticks", "slides"
 # What is reported when a point changes from one state to another.
@@ -219,21 +220,25 @@ class Bounded:
 
             Z = dtrtri(np.linalg.cholesky(self.tree.mass_matrix(q)).T)[0]
         rows = self.contacts.rows(q, qd)
+        if not points.size:
+            return rows, Z
         sizes = ((rows.jacobian[points] @ Z) ** 2).sum(axis=2)
         rows.jacobian[points[sizes[:, 0] <= REDUNDANT**2 * sizes.max(axis=1, initial=0.0)], 0] = 0.0
         return rows, Z
 
     def _system(self, rows: ContactRows, Z: Array, points: Indices, free: Array, slip: Array) -> _System:
         """The equations of what is held and of some points; from the accelerations without them, and directions."""
-        held, J, nv = self.held, rows.jacobian, len(free)
-        sticks, slides = (points[self.state[points] == state] for state in (STICKS, SLIDES))
-        R = np.concatenate([np.eye(nv)[held], J[points, 0], J[sticks, 1:].reshape(-1, nv)])
+        held, state, J, drift = self.held, self.state[points], rows.jacobian[points], rows.drift[points]
+        h, nv, stuck, rubs = len(held), len(free), state == STICKS, np.flatnonzero(state == SLIDES)
+        R = np.concatenate([np.eye(nv)[held], J[:, 0], J[stuck, 1:].reshape(-1, nv)])
         A, b = R @ Z, R @ free
+        b[h:] += np.concatenate([drift[:, 0], drift[stuck, 1:].ravel()])
         B = A.copy()
-        rubbing = (self.mu[slides, None] * slip[slides])[:, None] @ J[slides, 1:]
-        B[len(held) + np.searchsorted(points, slides)] -= rubbing[:, 0] @ Z
-        b[len(held) :] += np.concatenate([rows.drift[points, 0], rows.drift[sticks, 1:].ravel()])
-        return _System(held, points, sticks, A, B, b)
+        if rubs.size:
+            slides = points[rubs]
+            rubbing = (self.mu[slides, None] * slip[slides])[:, None] @ J[rubs, 1:]
+            B[h + rubs] -= rubbing[:, 0] @ Z
+        return _System(held, points, points[stuck], A, B, b)
 
     def _bounds(self, largest: Array, touching: Flags) -> tuple[Array, Array]:
         """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
@@ -342,7 +347,7 @@ class Bounded:
         rows, Z = self.rows(q, qd, at)
         R = np.concatenate([np.eye(len(qd))[self.held], rows.jacobian[at, 0]])
         gaps = np.concatenate([np.zeros(len(self.held)), rows.gaps[at]])
-        return self.tree.model.configurations.integrate(q, -Z @ least(R @ Z, gaps, REDUNDANT**0.5)[0])
+        return self.tree.model.configurations.integrate(q, -_shift(R, Z, gaps))
 
     # Between events
 
@@ -454,14 +459,14 @@ class Bounded:
         idle = self.state == IDLE
         if not h and not loaded.size and not idle.any():
             return Acting(free, found, heat, np.zeros(0), out)
-        rows, Z = self.rows(q, qd, loaded)
+        rows, Z = self.rows(q, qd, NONE)
         rates, slip = rows.rates[:, 1:], self.slip
-        slides = self.state == SLIDES
-        if slides.any():  # smooth where a slip along a line comes to rest
-            speed = np.linalg.norm(rates, axis=1)
-            turned = slides & (self.mu > 0) & (speed > MOVING)
-            ahead = np.copysign(1.0, (rates * slip).sum(axis=1))
-            slip = np.where(turned[:, None], (ahead / np.maximum(speed, MOVING))[:, None] * rates, slip)
+        rubs = np.flatnonzero((self.state == SLIDES) & (self.mu > 0))
+        if rubs.size:  # smooth where a slip along a line comes to rest
+            speed = np.sqrt((rates[rubs] ** 2).sum(axis=1))
+            ahead = np.copysign(1.0, (rates[rubs] * slip[rubs]).sum(axis=1)) / np.maximum(speed, MOVING)
+            slip, turned = slip.copy(), speed > MOVING
+            slip[rubs[turned]] = (ahead[:, None] * rates[rubs])[turned]
             if self.young.any():
                 self._begin_slips(rows, Z, loaded, free, slip)
         x = self._system(rows, Z, loaded, free, slip)
@@ -472,12 +477,11 @@ class Bounded:
         found[loaded, 0] = normal
         found[loaded, 1:] = (-self.mu[loaded] * normal)[:, None] * slip[loaded]
         found[x.sticks, 1:] = own[x.tangents]
-        heat = -float((found[slides, 1:] * rates[slides]).sum())
+        heat = -float((found[rubs, 1:] * rates[rubs]).sum())
         excess = np.zeros(h)
         if levels:
             excess, normals, tangents = self._excess(x, own)
-            rubs = (self.mu[loaded] > 0) & slides[loaded]
-            if rank < len(own) and not rubs.any() and max(map(_largest, (excess, normals, tangents))) > 0:
+            if rank < len(own) and not rubs.size and max(map(_largest, (excess, normals, tangents))) > 0:
                 # Of several that bear a load together one may be beyond its bound at rest.
                 terms = self._terms(x, Z, q, qd, force)
                 _, u, _ = self._solved(x, 1.0, terms)
@@ -486,8 +490,7 @@ class Bounded:
                 normals = u[x.normals] - 2 * scale
                 tangents = np.linalg.norm(u[x.tangents], axis=1) - 2e-2 * scale
             out[loaded, 0], out[x.sticks, 1] = normals, tangents
-            rests = slides & (self.mu > 0)
-            out[rests, 1] = -(rates * self.slip).sum(axis=1)[rests]
+            out[rubs, 1] = -(rates[rubs] * self.slip[rubs]).sum(axis=1)
             away = rows.jacobian[:, 0] @ qdd + rows.drift[:, 0]
             out[idle, 0] = np.abs(away[idle]) - LEAVING
         return Acting(qdd, found, heat, excess, out)
@@ -500,10 +503,9 @@ class Bounded:
         """The forces that hold freedoms if all others but those of loops are known, (nv,), N m or N: some that can."""
         found = np.zeros(len(force))
         if self.held.size:
-            none = np.zeros(0, dtype=np.intp)
-            rows, Z = self.rows(q, qd, none)
+            rows, Z = self.rows(q, qd, NONE)
             free = self.tree.forward_dynamics(q, qd, force)
-            x = self._system(rows, Z, none, free, self.slip)
+            x = self._system(rows, Z, NONE, free, self.slip)
             found[self.held] = self._solved(x, 1.0, self._terms(x, Z, q, qd, force))[0]
         return found
 
@@ -542,7 +544,7 @@ class Bounded:
         rows, Z = self.rows(q, qd, closed)
         n = len(qd)
         R = np.concatenate([np.eye(n)[self.held], rows.jacobian[closed, 0], rows.jacobian[sticks, 1:].reshape(-1, n)])
-        qd = qd - Z @ least(R @ Z, R @ qd, REDUNDANT**0.5)[0]
+        qd = qd - _shift(R, Z, R @ qd)
         qd[self.held] = 0.0
         return q, qd
 
@@ -573,7 +575,7 @@ class Bounded:
     def _rest(self, q: Array, qd: Array, row: int) -> None:
         """Set a rate that is zero but for rounding, and with it those of the freedoms that others couple to it."""
         if self.loops:
-            Z = self.rows(q, qd, np.zeros(0, dtype=np.intp))[1]
+            Z = self.rows(q, qd, NONE)[1]
             P = Z @ Z[row]
             qd -= P * (qd[row] / P[row] if P[row] else 0.0)
         qd[row] = 0.0
@@ -611,6 +613,12 @@ def _balance(x: _System, start: Array | None) -> tuple[Array, int]:
     start = np.zeros(len(x.b)) if start is None or not start.size else start
     found, rank = least(G, -x.b - G @ start, REDUNDANT)
     return found + start, rank
+
+
+def _shift(R: Array, Z: Array, y: Array) -> Array:
+    """The x with R x = y that is least in the metric of M."""
+    A = R @ Z
+    return np.asarray(Z @ (A.T @ least(A @ A.T, y, REDUNDANT)[0]))
 
 
 def _largest(x: Array) -> float:

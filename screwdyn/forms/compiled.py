@@ -367,8 +367,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         fields = [field for field in JointForces._fields if field != "where"]
         # The parameters of the joints' own forces that are not zero, by field and row.
         values: Any = {(field, k): float(x) for field in fields for k, x in enumerate(getattr(forces, field)) if x}
-        owners = [contact for contact in self.model.topology.contacts.values() for _ in contact.points]
-        for k, contact in enumerate(owners):
+        for k, contact in enumerate(self.model.topology.touching):
             own = zip(CONTACT, (contact.friction, contact.restitution), strict=True)
             values |= {(field, k): x for field, x in own if x}
         kind = StepKind(method, given.groups, tuple(given.rows), tuple(values), given.held, apart=given.apart)
@@ -772,7 +771,7 @@ class _Inputs:
         contacts = Contacts(of, self._model)
         # Links that no joint moves relative to each other push nothing, wherever they are.
         moves = np.abs(of.contact_jacobian(self.q[:1])).max(axis=(0, 2, 3)) > KEPT_ANYWAY
-        gaps = np.where(moves, contacts.gaps(self.q), 0.0)
+        gaps = np.where(moves, of.contact_gaps(self.q), 0.0)
         if self._lanes is not None and self.apart:
             gaps[:, list(self.apart)] += self._lanes.inputs[-1]
         if gaps.min(initial=0.0) < -_PUSHED * dt:

@@ -72,8 +72,7 @@ class Union:
         held = [[*x.holds, *self._of(gone)] for x, gone in zip(self.switches, self.gone, strict=True)]
         self.frees, self.holds = ([self.freedoms(names) for names in of] for of in (freed, held))
         # Points of contacts that a run may lack, with the links that they need.
-        owners = [contact for contact in tree.topology.contacts.values() for _ in contact.points]
-        needed = {k: self.varying & {contact.link, contact.to} for k, contact in enumerate(owners)}
+        needed = {k: self.varying & {contact.link, contact.to} for k, contact in enumerate(tree.topology.touching)}
         self.apart = {k: names for k, names in needed.items() if names}
         # The links of a payload, which strike; links of its motor do not.
         self.struck = [

@@ -292,8 +292,10 @@ _PLANE = _record(Plane, normal=_vector(3), offset=_NUMBER)
 _CONTACT = _record(
     Contact,
     **dict.fromkeys(("name", "link", "to"), _TEXT),
-    points=_rows(3),
-    radii=_SIZES,
+    points=(_rows(3), []),
+    radii=(_SIZES, []),
+    shapes=(_list(_SHAPE, "a list of shapes"), []),
+    rounding=(_NUMBER, 0),
     on=_Form(
         lambda given: (_SHAPE if isinstance(given.value, dict) and "kind" in given.value else _PLANE).read(given),
         lambda on, writer: (_SHAPE if isinstance(on, Shape) else _PLANE).write(on, writer),

@@ -15,7 +15,7 @@ from screwdyn.core import Array, ContactError, ModelError, ScrewdynError, expres
 from screwdyn.io.document import Findings, read_source, some, unused
 from screwdyn.io.xml_text import Writer, opening, tag
 from screwdyn.mechanism import Attachment, Contact, Link, Loop, Plane, Topology, failing_condition, with_ties
-from screwdyn.mechanism.contact import points_of
+from screwdyn.mechanism.contact import bodies_of
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, prismatic, revolute, spherical
 from screwdyn.mechanism.shape import Kind, Shape
 from screwdyn.screws.screw import Ad, inverse, pose, rotation_of, screw_motion
@@ -180,9 +180,9 @@ class _Reader:
                 link, to = (self.bodies[m.geom_bodyid[geom]] for geom in (at, on))
                 shape, body = self.shape(at), self.body_of(on)
                 with suppress(ContactError):
-                    points, radii = points_of(link, [] if shape is None else [shape], body)
+                    own = bodies_of(link, [] if shape is None else [shape])
                     name = f"{names[at]}/{names[on]}"
-                    found.append(Contact(unused(name, taken), link, to, points, radii, body, friction))
+                    found.append(Contact(unused(name, taken), link, to, body, friction, shapes=own))
                     break
             else:
                 self.findings.warnings.append(f"the contact of geoms {names[a]!r} and {names[b]!r}")

@@ -14,7 +14,7 @@ import numpy as np
 
 from screwdyn.core import Array, ArrayLike, expressions, html_table
 from screwdyn.core.errors import ContactError, StaleHandleError, TopologyError, UnknownNameError
-from screwdyn.mechanism.contact import Contact, Plane, points_of
+from screwdyn.mechanism.contact import Contact, Plane, bodies_of
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
@@ -455,7 +455,7 @@ class Mechanism:
         link: str,
         to: str | None = None,
         *,
-        on: Plane | Shape,
+        on: Plane | Shape | None = None,
         points: ArrayLike | None = None,
         radius: ArrayLike | None = None,
         friction: float = 0.0,
@@ -467,16 +467,18 @@ class Mechanism:
         Parameters
         ----------
         link, to : str
-            The links. One side of the contact are points of ``link``, the other a body of ``to``, by default of the
-            base.
-        on : Plane or Shape
+            The links. One side of the contact are points or shapes of ``link``, the other a body of ``to``, by default
+            of the base.
+        on : Plane or Shape, optional
             The body, in the frame of ``to``: a :class:`Plane`, ``Ball(radius)``, ``Capsule(radius, length)`` or
-            ``Box(size)``. The last three are :meth:`Shape.sphere`, :meth:`Shape.capsule` and :meth:`Shape.box`.
+            ``Box(size)``; the last three are :meth:`Shape.sphere`, :meth:`Shape.capsule` and :meth:`Shape.box`. By
+            default the only collision shape of ``to``, or its only shape.
         points : (k, 3) or (3,) array, optional
-            In the frame of ``link``, m. By default those of its collision shapes, or if there are none of all its
-            shapes: the centre of a sphere; on a plane also the ends of a capsule and the corners of a box.
+            In the frame of ``link``, m. By default its collision shapes touch, or if there are none all its shapes:
+            spheres, capsules and boxes.
         radius : number or (k,) array, optional
-            Of spheres around the points, m; 0 by default, or those of the shapes.
+            Of spheres around the points, m; 0 by default. Without points, one radius of the edges and corners of boxes,
+            within their size, which boxes on boxes need.
         friction : float
             Coulomb's coefficient, >= 0.
         restitution : float
@@ -494,7 +496,8 @@ class Mechanism:
         UnknownNameError, TopologyError
             If a link is unknown or a rotor, both are the same, or the name is taken.
         ContactError
-            If the shapes of the link or the body have no closed form here, or friction or restitution is out of range.
+            If shapes are no spheres, capsules or boxes, or edges of boxes could meet that have no radius; or if
+            friction or restitution is out of range.
         ShapeError
             If a number is not finite, or an array has another shape.
 
@@ -514,15 +517,18 @@ class Mechanism:
         0.25
         """
         topology = self._topology
-        at = topology.at(link)
-        to = self.base if to is None else topology.at(to).link.name
+        at, body = topology.at(link), topology.at(self.base if to is None else to)
+        to = body.link.name
+        if on is None:
+            on, *others = bodies_of(to, body.link.shapes)
+            if others:
+                raise ContactError(f"link {to!r} has {1 + len(others)} shapes that could be touched; give one as on=")
+        name, radius = f"{link}/{to}" if name is None else name, 0.0 if radius is None else radius
         if points is None:
-            if radius is not None:
-                raise ContactError(f"radius= needs points=; the shapes of {link!r} have radii of their own")
-            points, radius = points_of(link, at.link.shapes, on)
-        places = np.atleast_2d(expressions.read(points, f"the points of {link!r}"))
-        radii = expressions.read(0.0 if radius is None else radius, f"the radii of {link!r}")
-        contact = Contact(f"{link}/{to}" if name is None else name, link, to, places, radii, on, friction, restitution)
+            own: dict[str, Any] = {"shapes": bodies_of(link, at.link.shapes), "rounding": radius}
+        else:
+            own = {"points": np.atleast_2d(expressions.read(points, f"the points of {link!r}")), "radii": radius}
+        contact = Contact(name, link, to, on, friction, restitution, **own)
         self._become(replace(with_ties(topology, [contact]), revision=topology.revision + 1))
         return Handle(contact.name, contact.serial)
 

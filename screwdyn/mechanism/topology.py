@@ -172,6 +172,11 @@ class Topology(_Found):
         return float(total) if expressions.is_number(total) else total
 
     @property
+    def touching(self) -> list[Contact]:
+        """The contact of each point of all contacts."""
+        return [contact for contact in self.contacts.values() for _ in contact.spots]
+
+    @property
     def ties(self) -> list[Loop | Contact]:
         """The loops, then the contacts."""
         return [*self.loops.values(), *self.contacts.values()]

@@ -14,6 +14,9 @@ from screwdyn.mechanism import Contact
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
 
+# Of half an edge, where it ends: there the corners of the other bodies touch, with the same gap.
+ENDED = 1e-9
+
 
 class ContactRows(NamedTuple):
     """The rows of all points of all contacts: the normal, then two tangents.
@@ -43,11 +46,15 @@ class Contacts:
         self.of, self.model = of, model
         self.contacts = tuple(model.topology.contacts.values())
         # Of each point, the contact that it belongs to.
-        self.owner = np.repeat(np.arange(len(self.contacts)), [len(contact.points) for contact in self.contacts])
+        self.owner = np.repeat(np.arange(len(self.contacts)), [len(contact.spots) for contact in self.contacts])
+        # Forces are on ``link``, also at its bodies.
+        self._sign = np.array([-1.0 if spot.turned else 1.0 for x in self.contacts for spot in x.spots])[:, None, None]
 
-    def gaps(self, q: Array) -> Array:
-        """φ of all points, (…, k), m."""
-        return np.asarray(self.of.contact_gaps(q))
+    def gaps(self, q: Array) -> tuple[Array, Array]:
+        """φ of all points, (…, k), m, at least 1 m of edges that do not cross; and how far inside they do, or 1."""
+        gaps, points, _ = self.of._of_points("contact_frames", q=q)
+        room = points[..., 3]
+        return np.where(room > ENDED, gaps, np.maximum(gaps, 1.0)), room
 
     def rows(self, q: Array, qd: Array) -> ContactRows:
         """The rows of all points."""
@@ -56,7 +63,8 @@ class Contacts:
     def frames(self, q: Array) -> tuple[Array, Array]:
         """The contact points, (…, k, 3), m, and normals and tangents as rows, (…, k, 3, 3), in the base frame."""
         _, points, axes = self.of._of_points("contact_frames", q=q)
-        return points, axes.reshape(*points.shape, 3)
+        points = points[..., :3]
+        return points, axes.reshape(*points.shape, 3) * self._sign
 
     def deepest(self, gaps: Array) -> tuple[Contact, float]:
         """The contact with the point that is deepest inside its body in one configuration, and its depth, mm."""

@@ -24,6 +24,8 @@ K = TypeVar("K", bound=tuple[Any, ...])
 ROUNDING, PICOMETRE_SQUARED = 4 * 2.0**-52, 1e-24
 # Component of a normal, at which tangents jump.
 ASIDE = 1.1e-12
+# Squared sine, below which segments meet in the middle of their overlap, and do not cross.
+PARALLEL, CROSSING = 1e-13, 1e-11
 
 
 class Pose(NamedTuple):
@@ -657,6 +659,45 @@ def nearest(half: Vector, c: Vector) -> Nearest:
 def sign(x: Scalar) -> Scalar:
     """1, 0 or −1."""
     return 1.0 if x > 0 else -1.0 if x < 0 else 0.0
+
+
+def clip(x: Scalar, half: Scalar) -> Scalar:
+    """x, or the nearer one of ±half."""
+    return x - beyond(x, half)[0]
+
+
+def along(half: Vector, c: Vector, d: Vector) -> Scalar:
+    """The s of the point c + s d of a line, |s| <= 1 of a segment, nearest to a core that is a segment of its z axis.
+
+    Beyond ±1, the nearest one of the segment is its end.
+    """
+    a, size = d[0] * d[0] + d[1] * d[1], dot(d, d)
+    overlap = 0.5 * (clip(c[2] + d[2], half[2]) + clip(c[2] - d[2], half[2]))
+    middle = clip((overlap * d[2] - dot(c, d)) / size, 1.0)
+    few = PARALLEL * size
+    s = clip((few * middle - d[0] * c[0] - d[1] * c[1]) / (a + few), 1.0)
+    return (clip(c[2] + s * d[2], half[2]) * d[2] - dot(c, d)) / size
+
+
+def room(half: Vector, c: Vector, d: Vector, s: Scalar) -> Scalar:
+    """How far inside of both segments they cross, relative: the least of three numbers; negative if they do not."""
+    t, size = c[2] + s * d[2], dot(d, d)
+    inner = least(1.0 - s * s, 1.0 - t * t / (half[2] * half[2]))
+    return least(inner, (d[0] * d[0] + d[1] * d[1]) / size - CROSSING)
+
+
+def least(a: Scalar, b: Scalar) -> Scalar:
+    """The smaller one, also of traced scalars."""
+    return 0.5 * (a + b - square_root((a - b) * (a - b)))
+
+
+def along_rate(near: Nearest, d: Vector, d_dot: Vector, rate: Vector) -> Scalar:
+    """The rate of that s, from those of d and of the point; all relative to the core, in its frame."""
+    k = near.slopes
+    across = (k[0] * d[0], k[1] * d[1], k[2] * d[2])
+    a = dot(across, d)
+    least = a + PARALLEL * dot(d, d)
+    return -a * (near.divisor * dot(near.n, d_dot) + dot(across, rate)) / (least * least)
 
 
 def normal_rate(near: Nearest, rate: Vector) -> Vector:

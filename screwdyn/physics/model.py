@@ -11,7 +11,6 @@ import numpy as np
 
 from screwdyn.core import Array, ArrayLike, Flags, Indices, cached_property, errors, expressions
 from screwdyn.mechanism import Attachment, Joint, Mechanism, Topology
-from screwdyn.mechanism.contact import core
 from screwdyn.physics.charts import ORIENTATION, POSITION, Charts, ConfigurationSpace, charts_of
 from screwdyn.physics.couplings import COLUMN, RATIO
 from screwdyn.physics.joint_forces import JointForces
@@ -349,7 +348,7 @@ class Model:
                 f"its operational-space inertia is undefined"
             )
         if status <= NO_NORMAL:
-            contact = [x for x in self.topology.contacts.values() for _ in x.points][NO_NORMAL - status]
+            contact = self.topology.touching[NO_NORMAL - status]
             return errors.ContactError(
                 f"at contact {contact.name!r}, a point of {contact.link!r} is in the middle of {contact.on!r} of "
                 f"{contact.to!r}, where there is no normal; start from a state in which they are apart"
@@ -416,13 +415,14 @@ class Model:
         """A place for each point of all contacts."""
         rows = []
         for contact in self.topology.contacts.values():
-            at, to = self.placements[contact.link], self.placements[contact.to]
-            at_rows, (pose, half, radius) = (self.index[at.coordinate], self.index[to.coordinate]), core(contact.on)
-            T, X = np.reshape(to.pose.R, (3, 3)), pose[:3, :3]
-            body = [*(T @ X).flat, *(T @ pose[:3, 3] + np.array(to.pose.p)), *half, radius]
-            for c, r in zip(contact.points @ np.reshape(at.pose.R, (3, 3)).T + at.pose.p, contact.radii, strict=True):
-                place = expressions.tidied([*c, r, *body])
-                rows.append([*at_rows, *place, *[0.0] * (PLACE - 2 - len(place))])
+            for spot in contact.spots:
+                at, to = (self.placements[link] for link in (contact.link, contact.to)[:: -1 if spot.turned else 1])
+                R, T = (np.reshape(x.pose.R, (3, 3)) for x in (at, to))
+                (own, length, radius), core = spot.at, spot.on
+                place = [*(R @ own[:3, 3] + np.array(at.pose.p)), radius]
+                place += [*(T @ core.pose[:3, :3]).flat, *(T @ core.pose[:3, 3] + np.array(to.pose.p)), *core.half]
+                place += [core.radius, *(R @ own[:3, 2] * max(0.0, length[2]))]
+                rows.append([self.index[at.coordinate], self.index[to.coordinate], *expressions.tidied(place)])
         return rows
 
     def place(self, link: str, frame: int) -> list[Any]:

@@ -245,9 +245,9 @@ _P, _Y = Result("p", ("v",), "N m s or N s"), Result("Y", ("v", 10), "N m or N p
 _J = Result("J", (6, "v"), "1 or m, and 1/m or 1")
 _J_C = Result("J_c", ("L", "v"), "1 or m, and 1/m or 1")
 _J_C_DOT = Result("J_c_dot", ("L", "v"), "1/s, ...", rate_of="J_c")
-_PHI, _X, _E = Result("phi", ("L",), "m"), Result("x", ("L", 3), "m"), Result("e", ("L", 9), "1")
+_PHI, _X, _E = Result("phi", ("L",), "m"), Result("x", ("L", 4), "m"), Result("e", ("L", 9), "1")
 _J_T, _J_T_DOT = Result("J_t", ("L", 3, "v"), "m or 1"), Result("J_t_dot_qd", ("L", 3), "m/s^2")
-_U, _POINTS = Result("u", ("L", 3), "m/s"), (("L",), ("L", 3), ("L", 9))
+_U, _POINTS = Result("u", ("L", 3), "m/s"), (("L",), ("L", 4), ("L", 9))
 _J_DOT = Result("J_dot", (6, "v"), "1/s, ...", rate_of="J")
 _A = Result("A", (6, "v"), "kg m^2, kg m or kg")
 _QDD = Result("qdd", ("v",), "rad/s^2 or m/s^2", acceleration=True)
@@ -642,7 +642,8 @@ class Quantities(ABC):
     def contact_gaps(self, q: ArrayLike) -> Array:
         """Distances between the points of all contacts and their bodies, (…, k), m; negative inside.
 
-        The points are those of the contacts in order (docs/mathematics.md §14).
+        The points are those of the contacts in order; of bodies, the corners of both and pairs of edges
+        (docs/mathematics.md §14).
 
         Raises
         ------

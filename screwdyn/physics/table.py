@@ -72,6 +72,7 @@ class Point(NamedTuple):
     center: Vector  # in the frame of the first one
     radius: Scalar
     core: link_steps.Core  # of the body, in the frame of the other one
+    axis: Vector  # from the centre to an end, of a segment; zero for a point
 
 
 class Part(NamedTuple):

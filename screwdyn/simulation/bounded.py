@@ -296,7 +296,7 @@ class Bounded:
 
     def _near(self, q: Array) -> Flags:
         """Which points touch."""
-        return np.asarray(self.moves & (self.contacts.gaps(q) < TOUCH))
+        return np.asarray(self.moves & (self.contacts.gaps(q)[0] < TOUCH))
 
     def _touching(self, q: Array) -> Flags:
         """At which stops freedoms are."""
@@ -555,11 +555,15 @@ class Bounded:
         """
         acting = self.act(q, qd, force, levels=True)
         rests = -self.direction[self.sliding] * qd[self.sliding]
-        return np.concatenate([acting.held, rests, self.stops.excess(q)[self.open], acting.points.ravel()])
+        out, closed = acting.points, self.state > OPEN
+        if closed.any():
+            room = self.contacts.gaps(q)[1][closed]
+            out[closed, 0] = np.maximum(out[closed, 0], -room)
+        return np.concatenate([acting.held, rests, self.stops.excess(q)[self.open], out.ravel()])
 
     def depths(self, q: Array) -> Array:
         """Numbers that rise through zero when open points touch, (k,), m."""
-        return np.where(self.moves & (self.state == OPEN), -self.contacts.gaps(q), -1.0)
+        return np.where(self.moves & (self.state == OPEN), -self.contacts.gaps(q)[0], -1.0)
 
     def change(self, k: int, q: Array, qd: Array) -> None:
         """Set in q or q̇ what is known but for rounding when the level k rises: a position at a stop, a rate of rest."""

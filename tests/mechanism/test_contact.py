@@ -10,6 +10,10 @@ import screwdyn as sd
 CORNERS = [(x, y, z) for x in (0.2, -0.2) for y in (0.15, -0.15) for z in (0.1, -0.1)]
 
 
+def centers(contact):
+    return [spot.at.pose[:3, 3] for spot in contact.spots]
+
+
 def crate_on_table():
     tree = sd.KinematicTree("room")
     tree.attach(sd.Inertia.box(5.0, (1, 1, 0.1)), to="room", joint=sd.prismatic("z"), name="table")
@@ -21,7 +25,7 @@ def crate_on_table():
 
 def same(one, other):
     for a, b in zip(one.topology.contacts.values(), other.topology.contacts.values(), strict=True):
-        for what in ("name", "link", "to", "on", "friction", "restitution"):
+        for what in ("name", "link", "to", "on", "shapes", "rounding", "friction", "restitution"):
             assert getattr(a, what) == getattr(b, what)
         assert_array_equal(a.points, b.points)
         assert_array_equal(a.radii, b.radii)
@@ -31,7 +35,8 @@ def test_touch_and_part():
     tree, handle = crate_on_table()
     assert tree.contacts == ("top",) == (handle.name,)
     contact = tree.contact("top")
-    assert_allclose(contact.points, CORNERS, atol=1e-15)
+    assert_allclose(centers(contact), CORNERS, atol=1e-15)
+    assert contact.shapes == tree.shapes("crate")
     assert contact.on == sd.Plane((0, 0, 1), 0.05)
     assert (contact.friction, contact.restitution, tree.nv) == (0.4, 0.2, 7)
     assert str(tree).endswith("\ncrate ↔ table [contact top]")
@@ -50,18 +55,41 @@ def test_points_of_shapes():
     """Collision shapes come before what a link looks like; ends of capsules keep their radius."""
     tree, pose = sd.KinematicTree(), sd.screw.exp([0, np.pi / 2, 0, 0, 0, 0])
     solid = [
-        sd.Shape.mesh("leg.stl"),
+        sd.Shape.cylinder(0.1, 0.6),
         sd.Shape.capsule(0.1, 0.6, pose=pose, use="collision"),
         sd.Shape.sphere(0.2, pose=(1, 2, 3), use="collision"),
     ]
     tree.attach(sd.Inertia.box(1, (1, 1, 1)), to="base", joint=sd.free(), name="leg", shape=solid)
     tree.touch("leg", to="base", on=sd.Plane())
     contact = tree.contact("leg/base")
-    assert_allclose(contact.points, [(0.3, 0, 0), (-0.3, 0, 0), (1, 2, 3)], atol=1e-15)
-    assert_array_equal(contact.radii, [0.1, 0.1, 0.2])
+    assert_allclose(centers(contact), [(0.3, 0, 0), (-0.3, 0, 0), (1, 2, 3)], atol=1e-15)
+    assert_array_equal([spot.at.radius for spot in contact.spots], [0.1, 0.1, 0.2])
     for array in (contact.points, contact.radii):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
+
+
+def test_shapes_of_both_links():
+    """Corners of each on the other, and edges that cross; of rounded boxes these are within the size."""
+    tree = sd.KinematicTree()
+    for name in ("hand", "table"):
+        box = [sd.Shape.sphere(1.0), sd.Shape.box((2, 2, 2), pose=(0, 0, 1), use="collision")]
+        tree.attach(sd.Inertia.sphere(1, 1), to="base", joint=sd.free(), name=name, shape=box)
+    tree.touch("hand", "table", radius=0.1)
+    contact = tree.contact("hand/table")
+    assert contact.on == tree.shapes("table")[1]
+    assert [spot.turned for spot in contact.spots] == [False] * 8 + [True] * 8 + [False] * 144
+    for spot in contact.spots:
+        assert_allclose(np.abs(spot.at.pose[:3, 3] - (0, 0, 1)) + np.abs(spot.at.pose[:3, 2] * spot.at.half[2]), 0.9)
+    kinds = {"ball": sd.Shape.sphere(0.1), "rod": sd.Shape.capsule(0.1, 1)}
+    for name, shape in kinds.items():
+        tree.attach(sd.Inertia.sphere(1, 1), to="base", joint=sd.free(), name=name, shape=shape)
+    for pair, count in {("ball", "rod"): 1, ("rod", "ball"): 1, ("rod", "hand"): 22, ("ball", "hand"): 1}.items():
+        tree.touch(*pair)
+        assert len(tree.contact("/".join(pair)).spots) == count
+    tree.attach(sd.Inertia.sphere(1, 1), to="base", name="both", shape=[*kinds.values()])
+    with pytest.raises(sd.ContactError, match="link 'both' has 2 shapes that could be touched; give one as on="):
+        tree.touch("hand", "both")
 
 
 def test_contacts_go_with_copies_prefixes_and_removed_links():
@@ -91,6 +119,7 @@ def test_contacts_stay_when_links_move_to_other_places():
 def test_files():
     tree, _ = crate_on_table()
     tree.touch("crate", to="table", on=sd.Shape.capsule(0.1, 0.5, pose=(0, 0, 1)), points=(0, 0, 0), name="bar")
+    tree.touch("crate", to="table", on=sd.Shape.box((1, 1, 0.1)), radius=0.001, name="board")
     same(tree, sd.KinematicTree.from_json(tree.to_json()))
     same(tree, sd.KinematicTree.from_graph(nx.DiGraph(tree.graph)))
     for write, error in ((tree.to_urdf, sd.URDFError), (tree.to_mjcf, sd.ModelError)):
@@ -115,10 +144,24 @@ def test_files():
         (dict(name="table"), sd.TopologyError, "there is a link, joint, loop or contact 'table' already"),
         (dict(name="top"), sd.TopologyError, "there is a link, joint, loop or contact 'top' already"),
         (dict(name=""), sd.TopologyError, "the name of a contact must be"),
-        (dict(on=None), sd.ContactError, r"needs a Plane\(…\), Shape.sphere\(…\), .* as on=; got None"),
+        (dict(on=1), sd.ContactError, r"needs a Plane\(…\), Shape.sphere\(…\), .* as on=; got 1"),
         (dict(on=sd.Shape.cylinder(1, 1)), sd.ContactError, "needs a Plane"),
-        (dict(on=sd.Shape.box((1, 1, 1)), points=None), sd.ContactError, "are not known: spheres touch"),
-        (dict(points=None, radius=0.1), sd.ContactError, "radius= needs points="),
+        (
+            dict(on=sd.Shape.box((1, 1, 1)), points=None),
+            sd.ContactError,
+            "sharp edges: there is no normal.*give a radiu",
+        ),
+        (
+            dict(points=None, radius=0.1),
+            sd.ContactError,
+            r"the edges of Shape.box.* are too short for a radius of 0.1 m",
+        ),
+        (
+            dict(points=None, radius=(0.1, 0.1)),
+            sd.ContactError,
+            "the rounding of contact 'new' must be a number from 0",
+        ),
+        (dict(on=None), sd.ContactError, "link 'table' has no shapes"),
         (dict(link="table", to="crate", points=None), sd.ContactError, "'table' has no shapes"),
         (dict(on=sd.Shape.box((1, 1, 0))), sd.ContactError, "no thickness: there is no normal.*give the points a rad"),
         (dict(points=(1, 2)), sd.ShapeError, r"the points of contact 'new' must be finite numbers of shape \(k, 3\)"),
@@ -131,7 +174,6 @@ def test_files():
         ),
         (dict(friction=True), sd.ContactError, r"from 0 to 1e\+50; got True"),
         (dict(friction=1e51), sd.ContactError, r"from 0 to 1e\+50; got 1e\+51"),
-        (dict(on=None, points=None), sd.ContactError, "contact 'new' needs a Plane.*as on=; got None"),
         (dict(restitution=1.1), sd.ContactError, "the restitution of contact 'new' must be a number from 0 to 1"),
     ],
 )

@@ -243,23 +243,25 @@ def test_contacts_are_read_if_asked_for():
       <body name="ball" pos="1 0 1"><freejoint/><geom name="round" type="sphere" size="0.1"/>
         <body name="tail" pos="0.2 0 0"><joint axis="0 1 0"/>
           <geom name="rod" type="capsule" size="0.02 0.1"/></body></body>
+      <body name="lid" pos="0 1 1"><freejoint/><geom name="lid" type="box" size="0.2 0.2 0.1"/></body>
       <body name="ghost" pos="2 0 1"><freejoint/><geom type="sphere" size="0.1" contype="0" conaffinity="0"/></body>
     </worldbody></mujoco>"""
     assert sd.KinematicTree.from_mjcf(text).contacts == ()
-    with pytest.warns(sd.ScrewdynWarning, match="the contact of geoms 'box' and 'rod'") as told:
+    with pytest.warns(sd.ScrewdynWarning, match="the contact of geoms 'box' and 'lid'") as told:
         tree = sd.KinematicTree.from_mjcf(text, contacts=True)
     assert len(told) == 1
-    assert tree.contacts == ("box/floor", "round/floor", "rod/floor", "round/box")
-    assert [tree.contact(name).friction for name in tree.contacts] == [0.8, 1.0, 1.0, 1.0]
+    crossed = ("box/round", "box/rod", "round/lid", "rod/lid")
+    assert tree.contacts == ("box/floor", "round/floor", "rod/floor", "lid/floor", *crossed)
+    assert [tree.contact(name).friction for name in tree.contacts] == [0.8, *[1.0] * 7]
     assert (tree.contact("rod/floor").link, tree.contact("rod/floor").to) == ("tail", "world")
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
-    q = np.array([0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0, 1, 2, 0, 1.0])
+    q = np.array([0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0, 1, 0, 1, 1, 0, 0, 0, 1, 2, 0, 1.0])
     gaps = iter(tree.contact_gaps(q))
     for name in tree.contacts:
         pair = (mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, x) for x in name.split("/"))
-        ours = min(next(gaps) for _ in tree.contact(name).points)
+        ours = min(next(gaps) for _ in tree.contact(name).spots)
         np.testing.assert_allclose(ours, mujoco.mj_geomDistance(model, data, *pair, 10.0, None), atol=1e-6)
     again = sd.KinematicTree.from_json(tree.to_json())
     np.testing.assert_array_equal(again.contact_gaps(q), tree.contact_gaps(q))

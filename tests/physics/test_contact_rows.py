@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
+from screwdyn.physics.contact import Contacts
 from screwdyn.testing import random_pose, random_tree
 
 POSE = sd.screw.exp([0.3, 0.2, 0.5, 0.1, 0.2, 0.3])
@@ -26,15 +27,30 @@ def half(on):
     return {"sphere": (0, 0, 0), "capsule": (0, 0, on.size[-1] / 2), "box": np.array(on.size) / 2}[on.kind]
 
 
-def sides(tree, contact, q):
-    """On which side of the faces the points are: what jumps in the second derivative of a gap."""
+def between(p, d, half):
+    """Distance of the segment p + s d, |s| <= 1, and one of z, |t| <= half, with s and t: the least of candidates."""
+    u = np.array([0, 0, 1.0])
+    along = [np.clip(((t * u - p) @ d) / (d @ d), -1, 1) for t in (-half, half)]
+    found = [(-1, p[2] - d[2]), (1, p[2] + d[2]), *zip(along, (-half, half), strict=True)]
+    s, t = np.linalg.lstsq(np.column_stack([-d, u]), p, rcond=None)[0]
+    found += [(s, t)] if abs(s) < 1 and abs(t) < half else []
+    pairs = [(s, np.clip(t, -half, half)) for s, t in found]
+    return min((np.linalg.norm(p + s * d - t * u), s, t) for s, t in pairs)
+
+
+def sides(tree, contact, spot, q):
+    """On which side of faces and between which ends points are: what jumps in the second derivative of a gap."""
     if isinstance(contact.on, sd.Plane):
         return 0
-    T = np.linalg.inv(tree.forward_kinematics(contact.to, q) @ contact.on.pose) @ tree.forward_kinematics(
-        contact.link, q
+    links = (contact.to, contact.link) if spot.turned else (contact.link, contact.to)
+    at, on = (
+        tree.forward_kinematics(link, q) @ core.pose for link, core in zip(links, (spot.at, spot.on), strict=True)
     )
-    local = contact.points @ T[:3, :3].T + T[:3, 3]
-    return tuple(np.ravel(np.sign(local) * (np.abs(local) > half(contact.on))))
+    T = np.linalg.inv(on) @ at
+    if spot.at.half.any():
+        _, s, t = between(T[:3, 3], T[:3, 2] * spot.at.half[2], spot.on.half[2])
+        return np.trunc(s), np.trunc(t / spot.on.half[2])
+    return tuple(np.sign(T[:3, 3]) * (np.abs(T[:3, 3]) > spot.on.half))
 
 
 def check_by_differences(tree, q, qd):
@@ -45,7 +61,7 @@ def check_by_differences(tree, q, qd):
         at_rest = qd - np.linalg.pinv(J) @ (J @ qd)
         for rates, rows in ((qd, [0]), (at_rest, [0, 1, 2])):
             around = {k: tree.integrate(q, k * h * rates) for n in STENCIL for k in (n, -n)}
-            if len({sides(tree, contact, x) for x in (q, *around.values())}) > 1:
+            if len({sides(tree, contact, contact.spots[p], x) for x in (q, *around.values())}) > 1:
                 continue  # the second derivative jumps between them
             near = {k: tree.contact_rows(x, rates) for k, x in around.items()}
             gap, slip = (
@@ -68,6 +84,57 @@ def test_rows_and_drift_by_differences_while_both_links_move(body):
     for _ in range(5):
         q = tree.integrate(tree.neutral(), rng.normal(size=tree.nv))
         check_by_differences(tree, q, rng.normal(size=tree.nv))
+
+
+@pytest.mark.parametrize(
+    ("own", "body"), [("capsule", x) for x in BODIES] + [("box", x) for x in {*BODIES} - {"plate"}]
+)
+def test_rows_of_bodies_by_differences(own, body):
+    """Of corners, of those of the other body, and of edges that cross."""
+    rng, tree, part = np.random.default_rng(6), sd.KinematicTree(), sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    shapes = {"capsule": sd.Shape.capsule(0.15, 0.7, pose=POSE), "box": sd.Shape.box((0.3, 0.4, 0.5), pose=POSE)}
+    for name in ("a", "b"):
+        tree.attach(part, to="base", joint=sd.free(), name=name, shape=shapes[own])
+    tree.touch("a", "b", on=BODIES[body], radius=0.05 if own == body == "box" else None)
+    drawn = (tree.integrate(tree.neutral(), rng.normal(size=tree.nv)) for _ in range(100))
+    for q in [q for q in drawn if tree.contact_gaps(q).min() > 0][:3]:
+        check_by_differences(tree, q, rng.normal(size=tree.nv))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_gaps_of_capsules_are_those_of_their_axes(seed):
+    """The ends and the crossing point; the crossing alone is the distance of both, also if they are nearly parallel."""
+    rng = np.random.default_rng(seed)
+    tree, part, e = sd.KinematicTree(), sd.Inertia.sphere(1, 0.1), 0.35
+    tree.attach(part, to="base", joint=sd.free(), name="rod", shape=sd.Shape.capsule(0.1, 1.0))
+    tree.touch("rod", "base", on=sd.Shape.capsule(0.2, 2 * e))
+    turned = rng.normal(size=3) * 10.0 ** rng.integers(-16, 1)
+    q = tree.integrate(tree.neutral(), np.r_[turned, rng.normal(size=3)])
+    T, gaps = tree.forward_kinematics("rod", q), tree.contact_gaps(q)
+    assert_allclose(gaps[-1], between(T[:3, 3], T[:3, 2] / 2, e)[0] - 0.3, rtol=0, atol=1e-14)
+    assert gaps.min() >= gaps[-1] - 1e-14
+
+
+@pytest.mark.parametrize(
+    ("turned", "bearing"),
+    [
+        ((0, 0, 0), {1: -0.1, 2: 0.5, 4: 0.2}),
+        ((1e-16, 0, 0), {1: -0.1, 2: 0.5, 4: 0.2}),
+        ((1e-3, 0, 0), {4: 0.2}),  # they cross where their middles were
+        ((0, 1e-10, 0), {1: -0.1, 4: -0.1}),
+    ],
+)
+def test_capsules_along_each_other_touch_at_both_ends_of_their_overlap(turned, bearing):
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.free(), name="rod", shape=sd.Shape.capsule(0.1, 1.0))
+    tree.touch("rod", "base", on=sd.Shape.capsule(0.2, 1.0))
+    middle = tree.integrate(tree.neutral(), [0, 0, 0, 0.3, 0, 0.2])
+    q = tree.integrate(tree.integrate(middle, [*turned, 0, 0, 0]), [0, 0, 0, 0, 0, 0.2])
+    gaps, (points, normals) = tree.contact_gaps(q), Contacts(tree, tree.model).frames(q)
+    touching = np.flatnonzero(gaps < 1e-15)
+    assert_array_equal(touching, [*bearing])
+    assert_allclose(points[touching], [(0.2, 0, z) for z in bearing.values()], atol=3e-9)
+    assert_allclose(normals[touching, 0], [(1, 0, 0)] * len(bearing), atol=1e-9)  # on the rod, at its own ends too
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(BODIES)))
@@ -147,6 +214,8 @@ def test_every_form_of_the_rows(tmp_path):
     part = sd.Inertia.box(1, (0.1, 0.2, 0.3))
     tree.attach(part, to="base", joint=sd.revolute("x", name="lead"), at=(0.1, 0.2, 0.3), name="arm")
     tree.attach(part, to="arm", joint=sd.revolute("y", mimic=sd.Mimic("lead", 1.5)), at=(0, 0.2, 0), name="hand")
+    tree.attach(part, to="hand", name="rod", shape=sd.Shape.capsule(0.05, 0.3, pose=POSE))
+    tree.touch("rod", "base", on=BODIES["capsule"], name="capsule")
     for name in ("plane", "sphere", "box"):
         tree.touch("hand", "base", on=BODIES[name], points=rng.normal(size=(1, 3)), radius=0.05, name=name)
     q, qd = tree.integrate(tree.neutral(), rng.normal(size=tree.nv)), rng.normal(size=tree.nv)

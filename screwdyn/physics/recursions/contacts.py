@@ -1,10 +1,14 @@
 """Contacts: gaps of points, and rows of a normal and two tangents with their rates (docs/mathematics.md §14)."""
 
+from typing import NamedTuple
+
 from screwdyn.physics import link_steps as steps
 from screwdyn.physics.link_steps import (
     AT_REST,
+    ZERO,
     Nearest,
     Pose,
+    Scalar,
     Twist,
     Vector,
     Wrench,
@@ -19,38 +23,52 @@ from screwdyn.physics.recursions.links import Scratch, clear, poses_in_base, scr
 from screwdyn.physics.table import NO_NORMAL, Point, Table, Workspace, load, store
 
 
-def center(work: Workspace, point: Point) -> Vector:
-    """The centre of a point in the base."""
-    if point.row < 0:
-        return point.center
-    T = load(work.poses, point.row, Pose)
-    return add(T.p, rotate(T.R, point.center))
+class Meeting(NamedTuple):
+    """Where a point, or the point of a segment that is nearest to a core, is beside the core; in the base."""
+
+    core: Pose
+    c: Vector
+    axis: Vector  # of the segment, along which c moves; zero for a point
+    free: Scalar  # 0 if c is an end of the segment, else 1
+    room: Scalar  # negative where segments do not cross
+    near: Nearest  # in the frame of the core
 
 
-def core_in_base(work: Workspace, point: Point) -> Pose:
-    """The pose in the base of the core beside a point."""
-    return point.core.pose if point.other < 0 else steps.compose(load(work.poses, point.other, Pose), point.core.pose)
-
-
-def beside(core: Pose, half: Vector, c: Vector) -> Nearest:
-    """What is nearest to a point c of the base, in the frame of the core with this pose."""
-    return steps.nearest(half, rotate_back(core.R, subtract(c, core.p)))
+def meeting(work: Workspace, point: Point) -> Meeting:
+    """Where a point is beside its core."""
+    core, c, axis, free, room, crosses = point.core.pose, point.center, point.axis, 0.0, 1.0, False
+    if point.other >= 0:
+        core = steps.compose(load(work.poses, point.other, Pose), core)
+    if point.row >= 0:
+        T = load(work.poses, point.row, Pose)
+        c, axis = add(T.p, rotate(T.R, c)), rotate(T.R, axis)
+    if steps.dot(point.axis, point.axis) > 0:
+        crosses = True
+        at, d = rotate_back(core.R, subtract(c, core.p)), rotate_back(core.R, axis)
+        s = steps.along(point.core.half, at, d)
+        over, ended = steps.beyond(s, 1.0)
+        c, free, room = add(c, scale(s - over, axis)), 1.0 - ended, steps.room(point.core.half, at, d, s)
+    near = steps.nearest(point.core.half, rotate_back(core.R, subtract(c, core.p)))
+    if crosses and near.divisor == 0:  # deep inside, as in a step beyond an event: any normal will do
+        near = Nearest((1.0, 0.0, 0.0), 0.0, ZERO, 1.0)
+    return Meeting(core, c, axis, free, room, near)
 
 
 def contact_frames(
     table: Table, q: Table, places: Table, work: Workspace, gaps: Table, points: Table, axes: Table
 ) -> int:
-    """φ, x, and the normal and two tangents of every point; NO_NORMAL less the first point that has no normal."""
+    """φ, x and room, the normal and two tangents of every point; NO_NORMAL less the first point without a normal."""
     poses_in_base(table, q, work)
     for l in range(places.shape[0]):
         point = load(places, l, Point)
-        core, c = core_in_base(work, point), center(work, point)
-        near = beside(core, point.core.half, c)
+        at = meeting(work, point)
+        core, near = at.core, at.near
         if near.divisor == 0:
             return NO_NORMAL - l
         n = rotate(core.R, near.n)
         gaps[l] = near.distance - point.core.radius - point.radius
-        store(points, l, subtract(c, scale(point.radius, n)))
+        store(points, l, subtract(at.c, scale(point.radius, n)))
+        points[l, 3] = at.room
         store(axes, l, n)
         store(axes, l, rotate(core.R, steps.tangent(near.n, 0.0)), 3)
         store(axes, l, rotate(core.R, steps.tangent(near.n, 1.0)), 6)
@@ -116,8 +134,8 @@ def contact_rows(
         store(work.twists, i, add(V, scale(qd[i], S)))
     for l in range(places.shape[0]):
         point = load(places, l, Point)
-        core, c = core_in_base(work, point), center(work, point)
-        near = beside(core, point.core.half, c)
+        at = meeting(work, point)
+        core, near = at.core, at.near
         gaps[l] = near.distance - point.core.radius - point.radius
         V = AT_REST if point.row < 0 else load(work.twists, point.row, Twist)
         A = AT_REST if point.row < 0 else load(work.drifts, point.row, Twist)
@@ -125,7 +143,11 @@ def contact_rows(
             body = load(work.twists, point.other, Twist)
             V = subtract(V, body)
             A = subtract(subtract(A, load(work.drifts, point.other, Twist)), steps.bracket(body, V))
-        moves, x, n = add(V.v, cross(V.w, c)), vector(points, l, 0), vector(axes, l, 0)
+        moves, x, n = add(V.v, cross(V.w, at.c)), vector(points, l, 0), vector(axes, l, 0)
+        if steps.dot(point.axis, point.axis) > 0:
+            d, d_dot = rotate_back(core.R, at.axis), rotate_back(core.R, cross(V.w, at.axis))
+            slides = steps.along_rate(near, d, d_dot, rotate_back(core.R, moves))
+            moves = add(moves, scale(at.free * slides, at.axis))
         n_dot = rotate(core.R, steps.normal_rate(near, rotate_back(core.R, moves)))
         x_dot = subtract(moves, scale(point.radius, n_dot))
         for k in range(3):

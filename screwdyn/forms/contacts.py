@@ -34,6 +34,37 @@ class Touching(Dynamics):
         """
         return ContactRows(*self._of_points("contact_rows", q=q, qd=qd))
 
+    def hull(self, link: str) -> Array:
+        """Corners of the convex hull of a link's meshes, (k, 3), in its frame, m: points that touch planes as they do.
+
+        Of its collision shapes, or if there are none of all shapes. Needs the extra ``view``, which reads meshes.
+
+        Raises
+        ------
+        ContactError
+            If there is no mesh, or what there is has no volume.
+        UnknownNameError
+            If there is no such link.
+        ScrewdynError
+            If a file cannot be read.
+
+        Examples
+        --------
+        ``tree.touch("foot", to="base", on=sd.Plane(), points=tree.hull("foot"))``
+        """
+        from scipy.spatial import ConvexHull, QhullError
+
+        from screwdyn.views.scene import shape_solids
+
+        shapes = self._frozen().model.topology.at(link).link.shapes
+        chosen = [x for x in shapes if x.use == "collision"] or shapes
+        found = [solid.vertices for x in chosen if x.kind == "mesh" for solid in shape_solids(x, (0.0,) * 4)]
+        try:
+            corners = np.concatenate(found)
+            return np.asarray(corners[ConvexHull(corners).vertices])
+        except (ValueError, QhullError):
+            raise ContactError(f"link {link!r} has no mesh with a volume; give points=") from None
+
     def separate(self, q: ArrayLike) -> Array:
         """The configuration near q, (nq,), in which no point of a contact is inside its body.
 

@@ -226,7 +226,7 @@ def bodies_of(link: str, shapes: Sequence[Shape]) -> list[Shape]:
     if wrong or not chosen:
         raise ContactError(
             f"link {link!r} has {f'{wrong[0]!r}, which is no sphere, capsule or box' if wrong else 'no shapes'}, from "
-            f"which its points would be; give points= and radius="
+            f"which its points would be; give points=, of meshes tree.hull({link!r}), and radius="
         )
     return chosen
 

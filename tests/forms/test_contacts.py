@@ -38,6 +38,44 @@ def test_separate_keeps_loops_closed():
     assert_allclose(apart, [0, 0, 0, 1, 0, 0, 0.1, 0], atol=1e-10)
 
 
+def test_the_hull_of_a_mesh_touches_a_plane(tmp_path):
+    """A crate of triangles, with a knob within its faces, scaled and moved, falls on its corners."""
+    corners = np.array([*CORNERS, (0, 0, 0.1), (0.2, 0, 0)])
+    faces = [
+        (0, 1, 2),
+        (1, 2, 3),
+        (4, 5, 6),
+        (5, 6, 7),
+        (0, 1, 4),
+        (1, 4, 5),
+        (2, 3, 6),
+        (3, 6, 7),
+        (0, 2, 8),
+        (1, 3, 9),
+    ]
+    path = tmp_path / "crate.obj"
+    lines = [f"v {x} {y} {z}" for x, y, z in corners] + [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in faces]
+    path.write_text("\n".join(lines))
+    tree = sd.KinematicTree()
+    shapes = [sd.Shape.mesh(path, 2.0, pose=(0, 0, 0.2)), sd.Shape.sphere(9.0)]
+    tree.attach(sd.Inertia.box(3.0, (0.8, 0.6, 0.4)), to="base", joint=sd.free(), name="crate", shape=shapes)
+    found = tree.hull("crate")
+    assert_allclose(sorted(map(tuple, found)), sorted(map(tuple, 2 * np.array(CORNERS) + (0, 0, 0.2))), atol=1e-12)
+    tree.touch("crate", to="base", on=sd.Plane(), points=found)
+    assert_allclose(tree.contact_gaps(tree.neutral()).min(), 0, atol=1e-12)
+    tree.attach(sd.Inertia.sphere(1, 1), to="base", name="ball", shape=sd.Shape.sphere(1.0))
+    flat = tmp_path / "flat.obj"
+    flat.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3")
+    tree.attach(sd.Inertia.sphere(1, 1), to="base", name="leaf", shape=sd.Shape.mesh(flat))
+    for link in ("ball", "leaf"):
+        with pytest.raises(sd.ContactError, match=f"link '{link}' has no mesh with a volume; give points="):
+            tree.hull(link)
+    with pytest.raises(
+        sd.ContactError, match=r"link 'leaf' has Shape.mesh.*, which is no sphere, .*tree.hull\('leaf'\)"
+    ):
+        tree.touch("leaf", to="base", on=sd.Plane())
+
+
 def test_two_walls_that_are_too_near():
     tree, q = crate()
     tree.touch("crate", to="base", on=sd.Plane((0, 0, -1), -0.15), points=CORNERS, name="ceiling")

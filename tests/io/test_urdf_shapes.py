@@ -206,3 +206,18 @@ def test_meshes_are_not_read(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert shapes(tree.to_urdf()) == tree.shapes("a")
+
+
+def test_collision_elements_touch():
+    """Those of both links serve as they are; what links look like does not count beside them."""
+    text = """<robot name="lift"><link name="table"><visual><geometry><sphere radius="9"/></geometry></visual>
+      <collision><origin xyz="0 0 -0.1"/><geometry><box size="1 1 0.2"/></geometry></collision></link>
+      <link name="load"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+        <collision><origin xyz="0 0 0.5"/><geometry><sphere radius="0.1"/></geometry></collision>
+        <collision><origin xyz="0.2 0 0.5"/><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>
+      <joint name="slide" type="prismatic"><parent link="table"/><child link="load"/><axis xyz="0 0 1"/>
+        <limit effort="1" velocity="1" lower="-1" upper="1"/></joint></robot>"""
+    tree = sd.KinematicTree.from_urdf(text)
+    tree.touch("load", "table", radius=0.01)
+    gaps = tree.contact_gaps([-0.3])
+    np.testing.assert_allclose([gaps[0], gaps[1:].min()], [0.1, 0.15], atol=1e-15)

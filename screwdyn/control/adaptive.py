@@ -85,6 +85,8 @@ class AdaptiveControl(PassivityControl):
         Present estimates.
     """
 
+    derivative = None  # type: ignore[assignment]  # estimates are a memory
+
     def __init__(
         self,
         tree: Robot,
@@ -139,7 +141,7 @@ class AdaptiveControl(PassivityControl):
                 f"control_period=, and make a new one for each run"
             )
         plan = self._planned(state)
-        torque, slip = self._passive(plan, t, state)
+        torque, slip, _ = self._passive(plan, t, state)
         tau = self._clipped(plan, torque)
         step, self._last = self.rate * (0.0 if self._last is None else t - self._last), t
         if step > 0 and not self.saturated and not self._is_still(slip[plan.driven], plan):
@@ -166,7 +168,7 @@ class AdaptiveControl(PassivityControl):
             # Without a mass it has just begun.
             root = chosen(positive(kept[3] @ kept[3]), kept, _Estimate.of(law._starts[link]).root)
             law._known[link] = _Estimate(root, _DUAL @ (root @ root.T).ravel())
-        torque, slip = law._passive(plan, np.nan, at)
+        torque, slip, _ = law._passive(plan, np.nan, at)
         tau, s = law._clipped(plan, torque), slip[plan.driven]
         rests = positive((torque - tau) @ (torque - tau))
         if law.still > 0:

@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError
+from screwdyn.forms.derivatives import Derivatives
 from screwdyn.mechanism.plausible import check_positions
 from screwdyn.mechanism.topology import Topology, check_open
 from screwdyn.physics import Robot, State
 from screwdyn.physics.quantities import Result
 
 _TAU = Result("tau", ("v",), "N m or N")
+# Step of differences of errors along freedoms of ball joints, rad and m.
+_STEP = 3e-5
 # Positions, rates and accelerations of the driven joints at a time.
 Reference = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
 
@@ -234,8 +237,8 @@ class TrackingLaw(Law):
             error = state.q[plan.positions] - q
         return error, state.qd[plan.driven] - qd, qdd
 
-    def _driving(self, plan: _Plan, state: State, force: Callable[[Array], Array], qdd: Array) -> Array:
-        """Torques, (nv,), with which driven freedoms have some accelerations and the others get none.
+    def _driving(self, plan: _Plan, state: State, force: Callable[[Array], Array], qdd: Array) -> tuple[Array, Array]:
+        """Torques, (nv,), with which driven freedoms have some accelerations and the others get none; accelerations.
 
         ``force`` are the forces for accelerations of all freedoms, M q̈ + other terms; its last call is for the result.
         """
@@ -248,7 +251,34 @@ class TrackingLaw(Law):
             accelerations[plan.others] = self._arithmetic.solve(M, -tau[plan.others])
             tau = force(accelerations) - own
             tau[plan.others] = 0.0
-        return np.asarray(tau)
+        return np.asarray(tau), accelerations
+
+    def _errors_by_state(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array]:
+        """Derivatives of the errors of positions and of rates by [q; q̇], (driven, 2 nv)."""
+        one = np.eye(len(state.qd))
+        rows, zero, by_q = one[plan.driven], np.zeros_like(one[plan.driven]), one[plan.driven]
+        if plan.several:
+            space = plan.tree.model.configurations
+            ends = (
+                State.of(plan.tree, space.integrate(state.q, s * d), state.qd) for d in one for s in (_STEP, -_STEP)
+            )
+            errors = np.array([self._errors(plan, t, end)[0] for end in ends])
+            by_q = (errors[::2] - errors[1::2]).T / (2 * _STEP)
+        return np.hstack([by_q, zero]), np.hstack([zero, rows])
+
+    def _driving_by_state(self, plan: _Plan, state: State, by_state: Array, M: Array, qdd_by_state: Array) -> Array:
+        """As :meth:`_driving`, ∂τ/∂[q; q̇], of the derivatives of the forces and of the wanted accelerations."""
+        n, own = len(state.qd), plan.tree.model.joint_forces
+        by_state[:, :n] += np.diag(own.stiffness)
+        by_state[:, n:] -= np.diag(own.slopes(state.qd))
+        by = np.zeros((n, 2 * n))
+        by[plan.driven] = qdd_by_state
+        if len(plan.others):
+            free = plan.others
+            by[free] = np.linalg.solve(M[np.ix_(free, free)], -(by_state + M @ by)[free])
+        found = by_state + M @ by
+        found[plan.others] = 0.0
+        return np.asarray(found)
 
 
 def _shared(own: tuple[str, ...], names: tuple[str, ...]) -> Any:
@@ -328,10 +358,24 @@ class ComputedTorque(TrackingLaw):
     def __call__(self, t: float, state: State) -> Array:
         """Torques of all freedoms of the state's tree, (nv,), N m or N."""
         plan = self._planned(state)
+        return self._clipped(plan, self._exact(plan, t, state)[0])
+
+    def _exact(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array]:
+        """Torques that are not clipped, and accelerations, of all freedoms."""
         error, rate, qdd = self._errors(plan, t, state)
         qdd = qdd - self.kd[plan.of_reference] * rate - self.kp[plan.of_reference] * error
-        force = partial(plan.tree.inverse_dynamics, state.q, state.qd)
-        return self._clipped(plan, self._driving(plan, state, force, qdd))
+        return self._driving(plan, state, partial(plan.tree.inverse_dynamics, state.q, state.qd), qdd)
+
+    def derivative(self, t: float, state: State) -> Array:
+        """∂τ/∂[q; q̇], (nv, 2 nv), exact, for ``simulate(…, sensitivities=…)``; zero where torques are clipped."""
+        plan = self._planned(state)
+        tau, qdd = self._exact(plan, t, state)
+        by_q, by_qd, M = plan.tree.model.derived(Derivatives).inverse_dynamics(state.q, state.qd, qdd)
+        error, rate = self._errors_by_state(plan, t, state)
+        wanted = -self.kd[plan.of_reference][:, None] * rate - self.kp[plan.of_reference][:, None] * error
+        found = self._driving_by_state(plan, state, np.hstack([by_q, by_qd]), M, wanted)
+        found[self._clipped(plan, tau) != tau] = 0.0
+        return found
 
 
 class PassivityControl(TrackingLaw):
@@ -365,15 +409,30 @@ class PassivityControl(TrackingLaw):
         plan = self._planned(state)
         return self._clipped(plan, self._passive(plan, t, state)[0])
 
-    def _passive(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array]:
-        """Torques that are not clipped, and s, of all freedoms."""
+    def derivative(self, t: float, state: State) -> Array:
+        """∂τ/∂[q; q̇], (nv, 2 nv), exact, for ``simulate(…, sensitivities=…)``; zero where torques are clipped."""
+        plan = self._planned(state)
+        tau, slip, qdd = self._passive(plan, t, state)
+        derivatives = plan.tree.model.derived(Derivatives)
+        by_q, by_qd, by_ref, M = derivatives.reference_dynamics(state.q, state.qd, state.qd - slip, qdd)
+        error, rate = self._errors_by_state(plan, t, state)
+        stiffness, damping = (x[plan.of_reference][:, None] for x in (self.stiffness, self.damping))
+        by_slip = rate + stiffness * error
+        by_state = np.hstack([by_q, by_qd + by_ref]) - by_ref[:, plan.driven] @ by_slip
+        found = self._driving_by_state(plan, state, by_state, M, -stiffness * rate)
+        found[plan.driven] -= damping * by_slip
+        found[self._clipped(plan, tau) != tau] = 0.0
+        return found
+
+    def _passive(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array, Array]:
+        """Torques that are not clipped, s, and reference accelerations, of all freedoms."""
         error, rate, qdd = self._errors(plan, t, state)
         stiffness = self.stiffness[plan.of_reference]
         slip = np.zeros_like(state.qd)
         slip[plan.driven] = rate + stiffness * error
-        tau = self._driving(plan, state, self._force(plan, state, state.qd - slip), qdd - stiffness * rate)
+        tau, qdd_ref = self._driving(plan, state, self._force(plan, state, state.qd - slip), qdd - stiffness * rate)
         tau[plan.driven] -= self.damping[plan.of_reference] * slip[plan.driven]
-        return tau, slip
+        return tau, slip, qdd_ref
 
     def _force(self, plan: _Plan, state: State, qd_ref: Array) -> Callable[[Array], Array]:
         """M q̈_r + C q̇_r + g as a function of q̈_r."""

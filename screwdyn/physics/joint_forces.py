@@ -70,6 +70,10 @@ class JointForces(NamedTuple):
         """−friction tanh(q̇ / 1e-3), (…, nv), N m or N: dry friction as a continuous function of the rates."""
         return np.asarray(-self.friction * np.tanh(qd / SLIP))
 
+    def slopes(self, qd: Array) -> Array:
+        """Derivatives of the viscous force and of the smoothed friction of each freedom by its rate, (…, nv)."""
+        return np.asarray(-self.damping - self.friction / SLIP * (1.0 - np.tanh(qd / SLIP) ** 2))
+
     def spring_force(self, q: Array) -> Array:
         """−stiffness (q − rest), (…, nv), N m or N."""
         return np.asarray(-self.stiffness * (q[..., self.where] - self.rest))

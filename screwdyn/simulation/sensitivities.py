@@ -457,21 +457,23 @@ class Sensitivities:
             return np.array([function.called(*at) for at in zip(times.tolist(), *there, strict=True)])
 
         still = np.zeros(2 * n)
-        here = forces(Direction(still), 0.0)
         given = getattr(source, "derivative", None) if name == "torque" else None
+        clips = given is not None and function.saturate
+        here = forces(Direction(still), 0.0) if clips or self._links else np.zeros((len(times), n))
         if given is None:
             K = _slopes(forces, map(Direction, np.eye(2 * n)))
         else:
             K = np.empty((len(times), n, 2 * n))
             for k, t in enumerate(times.tolist()):
-                D: Array = expressions.read_or_nan(given(t, State(tree, q[k], qd[k])), expressions.floats)
+                D: Array = expressions.read_or_nan(given(t, State.of(tree, q[k], qd[k], own=False)), expressions.floats)
                 if D.shape != (n, 2 * n) or not np.isfinite(D).all():
                     raise ShapeError(
                         f"torque.derivative must be {(n, 2 * n)} finite numbers at t = {t:g} s, of the torques on "
                         f"{', '.join(tree.coordinates)}, by positions and rates; got shape {D.shape}"
                     )
                 K[k] = D
-            K[function.saturate & (np.abs(here) >= function.largest)] = 0.0
+            if clips:
+                K[np.abs(here) >= function.largest] = 0.0
         L = np.zeros((len(times), n, len(self.parameters)))
         for link, at in self._inertial():
             units = self._units[link]

@@ -79,6 +79,29 @@ def test_passivity_control_leaves_m_and_christoffels_c(seed, n):
     assert not tau[others].any()
 
 
+@pytest.mark.parametrize("law", [control.ComputedTorque, control.PassivityControl])
+@pytest.mark.parametrize("seed", range(6))
+def test_derivatives_are_those_of_differences(law, seed):
+    """Also of torques that are clipped, which have none."""
+    arm, tree, state, wanted, rng = case(seed, seed)
+    gains = {"kp": 5.0, "kd": rng.uniform(1, 9, arm.nv)} if law is control.ComputedTorque else {"stiffness": 3.0}
+    tree.replace_joint("own", sd.revolute("z", damping=0.3, stiffness=2.0, friction=1e-4, effort=1e-3, name="sprung"))
+    state = sd.State(tree, state.q, state.qd)
+    made, n = law(arm, lambda t: wanted, **gains), tree.nv
+    found = made.derivative(0.0, state)
+
+    def torque(d):
+        return made(0.0, sd.State(tree, tree.integrate(state.q, d[:n]), state.qd + d[n:]))
+
+    h = 1e-4
+    steps = ((1, 2 / 3), (2, -1 / 12))
+    expected = [sum(w * (torque(k * h * d) - torque(-k * h * d)) for k, w in steps) / h for d in np.eye(2 * n)]
+    np.testing.assert_allclose(found, np.transpose(expected), atol=1e-8 * (1 + np.abs(expected).max()))
+    torque(np.zeros(2 * n))
+    assert made.saturated == ("sprung",)
+    assert not found[tree.coordinates.index("sprung")].any()
+
+
 @given(SEEDS, SIZES)
 def test_gravity_compensation_holds_what_is_driven(seed, n):
     arm, tree, state, _, _ = case(seed, n)

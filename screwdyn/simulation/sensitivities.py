@@ -56,7 +56,7 @@ _THIRD = 7 * _WEIGHTS * np.polynomial.legendre.legval(2 * _POINTS - 1, [0, 0, 0,
 # Twists of the homes of links and of loops by parameter, (6, p), by kind and name.
 Key = tuple[str, str]
 Homes = dict[Key, Array]
-# A number of a change: the name of the change, the attribute, the entry of this, and the size of a step.
+# A number of a function or of a change: the name of its owner, the attribute, the entry of this, the size of a step.
 Number = tuple[str, str, tuple[int, ...], float]
 
 
@@ -256,16 +256,23 @@ class Sensitivities:
         self._units = {link: _sizes(link, trees) for link in self._links}
         first = stretches[0].motion
         self._symbols = {x: Symbol(x, first.tree) for x in wanted if x in _symbols(first.tree) and x not in self._links}
-        self._gains = [x for x in wanted if x.partition(".")[0] in ("torque", "wrenches")]
-        numbers = [x for x in wanted if x not in {*self._links, *self._symbols, *self._gains}]
-        self._numbers = {f"{x}{label}": entry for x in numbers for label, entry in _numbers_of(x, stretches).items()}
+        # The entries of gains and of numbers of changes by their names: owner, attribute, index, size of a step.
+        self._gains, self._numbers = dict[str, Number](), dict[str, Number]()
+        for name in wanted:
+            if name not in (*self._links, *self._symbols):
+                owner, _, attribute = name.partition(".")
+                sources = [x.sources[owner] for x in stretches if owner in x.sources]
+                changes = [h.what for x in stretches for h in x.changes if _name(h) == owner]
+                found = _entries(sources or changes, attribute)
+                entries = {f"{name}{label}": (owner, attribute, *entry) for label, entry in found.items()}
+                (self._gains if sources else self._numbers).update(entries)
         start = first.coordinates
         times = _distinct([_time_of(x.changes) for x in stretches])
         self.parameters: tuple[str, ...] = (
             *(f"q:{name}" for name in start),
             *(f"qd:{name}" for name in start),
             *(f"{link}.{name}" for link in self._links for name in INERTIAL),
-            *(f"{name}{at}" for name in self._gains for at in _entries(stretches, name)),
+            *self._gains,
             *self._symbols,
             *self._numbers,
             *filter(None, times),
@@ -484,14 +491,11 @@ class Sensitivities:
         directions, shares = self._of_tree(x.homes, 2 * n)
         if directions:
             L += _slopes(forces, directions) @ shares
-        for gain in self._gains:
-            owner, _, attribute = gain.partition(".")
+        for gain, (owner, attribute, entry, size) in self._gains.items():
             if owner == name:
-                for label, entry in _entries([x], gain).items():
-                    size = abs(float(np.asarray(getattr(source, attribute))[entry])) or 1.0
-                    now = partial(_with_gain, source, attribute, entry, lambda: forces(Direction(still), 0.0))
-                    by = _slope(lambda s, f=now, size=size: f(s * size))  # type: ignore[misc]
-                    L[..., self.parameters.index(f"{gain}{label}")] = by / size
+                now = partial(_with_gain, source, attribute, entry, lambda: forces(Direction(still), 0.0))
+                by = _slope(lambda s, f=now, size=size: f(s * size))  # type: ignore[misc]
+                L[..., self.parameters.index(gain)] = by / size
         function.enter(tree)
         return K, L
 
@@ -553,28 +557,21 @@ class Sensitivities:
 
     def _directions(self, P: Array, homes: Homes) -> tuple[list[Direction], Array]:
         """The directions in which columns go, those of the state first, and their shares in the columns, (k, p)."""
-        moved, shares = self._of_tree(homes, len(P))
-        directions, zero = [*map(Direction, np.eye(len(P))), *moved], np.zeros(len(P))
-        shares = np.concatenate([P, shares])
-        for link, at in self._inertial():
-            units = self._units[link]
+        moved, share = self._of_tree(homes, len(P))
+        directions, shares, zero = [*map(Direction, np.eye(len(P))), *moved], [P, share], np.zeros(len(P))
+        for link, units in self._units.items():
             directions += [Direction(zero, {}, link, unit) for unit in np.diag(units)]
-            share = np.zeros((10, P.shape[1]))
-            share[:, at] = np.diag(1 / units)
-            shares = np.concatenate([shares, share])
-        for name, number in self._numbers.items():
-            directions.append(Direction(zero, number=number))
-            shares = np.concatenate([shares, self._share(name, number[-1])])
-        return directions, shares
+            shares += [self._share(f"{link}.{x}", unit) for x, unit in zip(INERTIAL, units.tolist(), strict=True)]
+        directions += [Direction(zero, number=number) for number in self._numbers.values()]
+        shares += [self._share(name, number[-1]) for name, number in self._numbers.items()]
+        return directions, np.concatenate(shares)
 
     def _of_tree(self, homes: Homes, n: int) -> tuple[list[Direction], Array]:
         """Directions of homes and symbols, for states of n numbers, and their shares in the columns, (k, p)."""
         directions, shares = _of_homes(homes, n)
-        shares = shares.reshape(-1, len(self.parameters))
-        for name, symbol in self._symbols.items():
-            directions.append(Direction(np.zeros(n), symbol=symbol))
-            shares = np.concatenate([shares, self._share(name, symbol.size)])
-        return directions, shares
+        directions += [Direction(np.zeros(n), symbol=symbol) for symbol in self._symbols.values()]
+        more = [self._share(name, symbol.size) for name, symbol in self._symbols.items()]
+        return directions, np.concatenate([shares.reshape(-1, len(self.parameters)), *more])
 
     def _share(self, name: str, size: float) -> Array:
         """The share in the columns, (1, p), of a direction whose unit is a size of a parameter."""
@@ -632,10 +629,16 @@ def derivatives_of(
     for name in names:
         owner, _, attribute = name.partition(".") if isinstance(name, str) else ("", "", "")
         if attribute and owner in named:
-            _part(named[owner], name, attribute)
+            varies = attribute != "time" and attribute.rpartition(".")[0] in ("", "when")
+            value = _numbers(named[owner], attribute) if varies else None
+            if value is None or value.ndim > 1:
+                raise ScrewdynError(
+                    f"no derivatives by {name!r}: give an attribute of the change, or of its condition (when.…), that "
+                    f"is a number or a row of numbers; poses by their position"
+                )
         elif name not in known and (not attribute or owner not in sources):
             raise UnknownNameError.of(name, (*known, *named), "link, symbol or change")
-        elif name not in known and _numbers(sources[owner], attribute) is None:
+        elif name not in known and not _settable(sources[owner], attribute):
             raise ScrewdynError(
                 f"{owner}= has no attribute {attribute!r} that is a number or an array of numbers, and can be set"
             )
@@ -667,38 +670,11 @@ def _symbols(tree: Robot) -> dict[str, Any]:
     return {x.name: x for x in tree.bound[1]} if tree.bound and tree.bound[2] is tree.topology else {}
 
 
-def _part(what: object, name: str, attribute: str) -> Array:
-    """Numbers of a change, or of its condition; ScrewdynError if it has none of this name that it depends on."""
-    owner, found = attribute.rpartition(".")[0], None
-    if owner in ("", "when") and attribute not in ("time", "when"):
-        value = getattr(getattr(what, owner) if owner else what, attribute.rpartition(".")[2], None)
-        with suppress(TypeError, ValueError):
-            found = None if value is None else np.array(value, dtype=float)
-    if found is None or found.ndim > 1:
-        raise ScrewdynError(
-            f"no derivatives by {name!r}: give an attribute of the change, or of its condition (when.…), that is a "
-            f"number or a row of numbers; poses by their position"
-        )
-    return found
-
-
-def _numbers_of(name: str, stretches: Sequence[Stretch]) -> dict[str, Number]:
-    """The entries of an attribute of a change, ``""`` or ``"[0]"``, ``"[1]"``, …."""
-    owner, _, attribute = name.partition(".")
-    what = next((h.what for x in stretches for h in x.changes if _name(h) == owner), None)
-    value = _part(what, name, attribute) if what is not None else np.zeros(0)
-    return {label: (owner, attribute, at, abs(float(value[at])) or 1.0) for label, at in _labels(value.shape).items()}
-
-
 def _varied(part: Any, attribute: str, entry: tuple[int, ...], more: float) -> Any:
     """A copy of a change, or of its condition, in which an entry of an attribute is larger."""
     head, _, rest = attribute.partition(".")
     value: Any = getattr(part, head)
-    if rest:
-        return replace(part, **{head: _varied(value, rest, entry, more)})
-    value = np.array(value, dtype=float)
-    value[entry] += more
-    value = value if value.shape else float(value)
+    value = _varied(value, rest, entry, more) if rest else _more(value, entry, more)
     if is_dataclass(part):
         return replace(part, **{head: value})  # type: ignore[type-var]
     part = copy.copy(part)
@@ -737,36 +713,44 @@ def _stopping(tree: Robot, q: Array, rows: npt.NDArray[np.intp]) -> Array:
     return _without(found.T, rows)
 
 
-def _numbers(source: object, attribute: str) -> Array | None:
-    """An attribute that can be set as numbers; None if it is none."""
-    value = getattr(source, attribute, None)
-    if value is None:
-        return None
-    try:
-        setattr(source, attribute, value)
-        return np.array(value, dtype=float)
-    except (AttributeError, TypeError, ValueError):
-        return None
+def _numbers(part: object, attribute: str) -> Array | None:
+    """An attribute, or one of an attribute, as numbers; None if it is none."""
+    for name in attribute.split("."):
+        part = getattr(part, name, None)
+    with suppress(TypeError, ValueError):
+        return None if part is None else np.array(part, dtype=float)
+    return None
 
 
-def _entries(stretches: Sequence[Stretch], gain: str) -> dict[str, tuple[int, ...]]:
-    """The entries of an attribute of a function of the user, ``""`` or ``"[0]"``, ``"[1]"``, …, with their indices."""
-    owner, _, attribute = gain.partition(".")
-    found = (_numbers(x.sources[owner], attribute) for x in stretches if owner in x.sources)
-    return _labels(next(x.shape for x in found if x is not None))
+def _entries(parts: Iterable[object], attribute: str) -> dict[str, tuple[tuple[int, ...], float]]:
+    """Indices and sizes of the entries of an attribute of the first part that has it, by ``""`` or ``"[0]"``, …."""
+    found = (_numbers(part, attribute) for part in parts)
+    value = next((x for x in found if x is not None), np.zeros(0))
+    indices = {f"[{','.join(map(str, at))}]" if at else "": at for at in np.ndindex(value.shape)}
+    return {label: (at, abs(float(value[at])) or 1.0) for label, at in indices.items()}
 
 
-def _labels(shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """The indices of the entries of an array by their names, ``""`` or ``"[0]"``, ``"[1]"``, …."""
-    return {f"[{','.join(map(str, at))}]" if at else "": at for at in np.ndindex(shape)}
+def _settable(part: object, attribute: str) -> bool:
+    """Whether an attribute is numbers that can be set."""
+    if "." in attribute or _numbers(part, attribute) is None:
+        return False
+    with suppress(AttributeError):
+        setattr(part, attribute, getattr(part, attribute))
+        return True
+    return False
+
+
+def _more(value: Any, entry: tuple[int, ...], more: float) -> Any:
+    """Numbers of which an entry is larger."""
+    found = np.array(value, dtype=float)
+    found[entry] += more
+    return found if found.shape else float(found)
 
 
 def _with_gain(source: Any, attribute: str, entry: tuple[int, ...], forces: Callable[[], Array], more: float) -> Array:
     """Forces while an entry of an attribute of a function is larger."""
     kept = getattr(source, attribute)
-    value = np.array(kept, dtype=float)
-    value[entry] += more
-    setattr(source, attribute, value if value.shape else float(value))
+    setattr(source, attribute, _more(kept, entry, more))
     try:
         return forces()
     finally:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from screwdyn.backends.c import identifiers
-from screwdyn.control.laws import _TAU, Arithmetic, PassivityControl, Reference, _Plan
+from screwdyn.control.laws import _TAU, Arithmetic, PassivityControl, Reference, _Plan, since
 from screwdyn.core import Array, ArrayLike, InertiaError, ScrewdynError, UnknownNameError
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.physics import Robot, State
@@ -135,15 +135,11 @@ class AdaptiveControl(PassivityControl):
 
         Call it once in each period: in simulations with ``control_period``.
         """
-        if self._last is not None and t < self._last:
-            raise ScrewdynError(
-                f"time went back from {self._last:g} to {t:g} s; call the law once in each period, in simulations with "
-                f"control_period=, and make a new one for each run"
-            )
+        period = since(self._last, t, "law")
         plan = self._planned(state)
         torque, slip, _ = self._passive(plan, t, state)
         tau = self._clipped(plan, torque)
-        step, self._last = self.rate * (0.0 if self._last is None else t - self._last), t
+        step, self._last = self.rate * period, t
         if step > 0 and not self.saturated and not self._is_still(slip[plan.driven], plan):
             for link, estimate in self._known.items():
                 estimate.move(slip @ self._regressors[link], step, self.masses, self._arithmetic)

@@ -48,6 +48,16 @@ def _slopes(force: Callable[[Array], Array], at: Array, value: Array, rows: Arra
     return np.array([force(at + unit) - value for unit in np.eye(len(at))[rows]])[:, rows]
 
 
+def since(last: float | None, t: float, what: str) -> float:
+    """The time since the last call, s, 0 in the first one; ScrewdynError if time went back."""
+    if last is not None and t < last:
+        raise ScrewdynError(
+            f"time went back from {last:g} to {t:g} s; call the {what} once in each period, in simulations with "
+            f"control_period=, and make a new one for each run"
+        )
+    return 0.0 if last is None else t - last
+
+
 class Arithmetic(NamedTuple):
     """What laws do with numbers beyond sums and products; in C with traced scalars."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from screwdyn.control.laws import since
 from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.mechanism import Inertia, Topology, check_open
 from screwdyn.physics import Robot, State, by_name
@@ -37,21 +38,17 @@ class _Momentum:
 
     def __init__(self) -> None:
         self.topology: Topology | None = None
-        self.time = 0.0
+        self.time: float | None = None
 
     def begins(self, t: float, state: State, what: str) -> bool:
         """Note the tree and the time; whether the tree is another one. ScrewdynError if time went back."""
-        if self.topology is not None and t < self.time:
-            raise ScrewdynError(
-                f"time went back from {self.time:g} to {t:g} s; call the {what} once in each period, in simulations "
-                f"with control_period=, and make a new one for each run"
-            )
+        period = since(self.time, t, what)
         new = state.topology is not self.topology
         if new:
             check_open(state.topology, f"the {what}")
             self.topology = state.topology
             self.watch(state.tree)
-        self.period, self.time = t - self.time, t
+        self.period, self.time = period, t
         return new
 
     def watch(self, tree: Robot) -> None:

@@ -23,7 +23,7 @@ from screwdyn.physics.quantities import Result
 
 _TAU = Result("tau", ("v",), "N m or N")
 # Step of differences of errors along freedoms of ball joints, rad and m.
-_STEP = 3e-5
+_STEP = 1e-5
 # Positions, rates and accelerations of the driven joints at a time.
 Reference = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from screwdyn.changes.change import Happened
 from screwdyn.core import Array, InertiaError, ScrewdynError, ShapeError, UnknownNameError, expressions
 from screwdyn.forms.derivatives import Derivatives
-from screwdyn.mechanism import Link, Topology, check_untouched, pose_at
+from screwdyn.mechanism import Joint, Link, Topology, check_untouched, pose_at
 from screwdyn.mechanism.inertia import INERTIAL, Inertia
 from screwdyn.mechanism.link import Locked
 from screwdyn.physics import Robot, State
@@ -37,7 +37,7 @@ from screwdyn.simulation.equations import EquationsOfMotion, Phase
 from screwdyn.simulation.hybrid import TreeMotion
 
 # Step of central differences, of angles, lengths and relative to sizes of numbers.
-_STEP = 3e-5
+_STEP = 1e-5
 # Twist of a home pose, rad and m, below which a change has not moved it; and relative to the largest of a run.
 _STILL, _SMALL = 1e-11, 1e-9
 # Singular values of mobilities, relative to the largest, that count as zero where loops and stops hold the same.
@@ -596,6 +596,7 @@ class Sensitivities:
         def outcome(d: Direction, s: float) -> Array:
             other = d.tree(tree, s).copy()
             after = change(other, _moved(other, q, qd, s * d.state), d, s)
+            _check_joints(other.topology, (d.symbol.tree(here, s) if d.symbol else here).topology)
             moved = [_from_home(places[x], T) for x, T in _homes(other.topology).items()]
             return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, *moved])
 
@@ -808,6 +809,23 @@ def _homes(topology: Topology) -> dict[Key, Array]:
 def _distinct(names: Sequence[str | None]) -> list[str | None]:
     """The same names, with a number where one comes again."""
     return [x if x is None or x not in names[:k] else f"{x} ({names[: k + 1].count(x)})" for k, x in enumerate(names)]
+
+
+def _check_joints(after: Topology, known: Topology) -> None:
+    """ScrewdynError if joints after a change depend on parameters otherwise than those of a tree with these."""
+
+    def numbers(joint: Joint) -> Array:
+        own = [joint.damping, joint.friction, joint.stiffness, joint.rest, joint.armature]
+        return np.concatenate([np.ravel(joint.screws), own]).astype(float)
+
+    pairs = [(x.name, x.joint, known.attachments[link].joint) for link, x in after.attachments.items()]
+    pairs += [(name, x.joint, known.loops[name].joint) for name, x in after.loops.items()]
+    for name, x, y in pairs:
+        if x is not y and np.abs(numbers(x) - numbers(y)).max() > _STILL:
+            raise ScrewdynError(
+                f"no derivatives of this run: a change reverses joint {name!r}, whose axis or forces depend on a "
+                f"parameter"
+            )
 
 
 def _from_home(home: Array, T: Array) -> Array:

@@ -480,3 +480,11 @@ def test_numbers_that_have_no_derivatives():
     for name, other in (("width", tree), ("mass", changed)):
         with pytest.raises(sd.UnknownNameError, match=name):
             asked(name, other)
+    chain = sd.KinematicTree()
+    chain.attach(bar(1, 1), to="base", joint=sd.free(name="float"), name="one")
+    far = sympy.Symbol("far", positive=True)
+    chain.attach(bar(1, 1), to="one", joint=sd.revolute("z", (0, far, 0)), at=(1, 0, 0), name="two")
+    numbers = chain.subs({"far": 0.1})
+    events = [sd.Reroot("two", time=0.05)]
+    with pytest.raises(sd.ScrewdynError, match="a change reverses joint 'two', whose axis or forces depend"):
+        sd.simulate(numbers, sd.State(numbers), 0.1, events=events, sensitivities=["far"])

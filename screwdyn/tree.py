@@ -85,7 +85,7 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Touching,
         return expressions.free_symbols(held)
 
     def subs(self, values: Mapping[Any, Any]) -> Self:
-        """A new tree with values (or expressions) substituted for symbols.
+        """A new tree with values (or expressions) substituted for symbols, by which its runs have derivatives.
 
         Parameters
         ----------

@@ -364,7 +364,8 @@ class Quantities(ABC):
 
         π = [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about the link's origin and in its axes, as in
         :attr:`Inertia.parameters`. The sum of Y π over all links, with the forces of armatures, is
-        :meth:`reference_dynamics`. Slotine and Li 1987.
+        :meth:`reference_dynamics`; the regressor of several links, such as ``tree.subtree(link)``, has theirs side by
+        side. Slotine and Li 1987.
         """
 
     @quantity(links.momentum_regressor, replace(_Y, unit="N m s or N s per kg, kg m or kg m^2"), scratch=((6, "v"),))

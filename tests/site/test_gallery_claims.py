@@ -152,6 +152,12 @@ def test_learn_the_load(found):
     assert abs(found.learned[2][-1, 1] - 3.0) < 0.3
 
 
+def test_weigh_while_moving(found):
+    error = found.parameters[-1] - found.crate.parameters
+    assert error @ np.linalg.solve(found.estimator.covariance, error) < 30  # chi squared of 10 in 999 of 1000 cases
+    assert found.errors[-1, 0] < 0.02 < 0.1 < found.errors[100, 0]
+
+
 def test_modular_chain(found):
     assert np.ptp(found.momentum, axis=0).max() < 1e-9
     assert abs(found.momentum[0, 3] - 4.0 * 0.3) < 1e-12

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sympy
 
 import screwdyn as sd
 from screwdyn import control
@@ -181,4 +182,56 @@ def test_a_random_direction(seed):
         for sign in (1, -1):
             there = run(sign * k * STEP).states[-1]
             expected += sign * weight / STEP * np.concatenate([space.difference(end.q, there.q), there.qd])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+
+
+LATER = {
+    "hand over": [
+        sd.HandOver("crate", to="right hand", joint=sd.revolute("z", passive=True, name="grip"), time=0.1),
+        sd.Lock("grip", time=0.2),
+        sd.HandOver("crate", to="base", joint=sd.free(passive=True, name="flight"), time=0.3),
+    ],
+    "weld": [
+        sd.Weld("crate", to="right hand", time=0.1),
+        sd.Unweld("crate", "right hand", time=0.2),
+        sd.Release("crate", time=0.3),
+    ],
+    "close": [
+        sd.Close("lid", to="right hand", joint=sd.spherical(), name="slot", time=0.1),
+        sd.Open("slot", time=0.2),
+        sd.Release("lid", time=0.3),
+    ],
+}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("events", LATER.values(), ids=LATER)
+def test_symbols_through_changes(events):
+    """A length, a mass, an axis and a damping of two arms, one of which holds a crate with a lid."""
+    length, mass, x, damping = sympy.symbols("length mass x damping", positive=True)
+    design = sd.KinematicTree()
+    for side, place in (("left", 0.0), ("right", 0.9)):
+        design.attach(bar(2.0), to="base", joint=sd.revolute("y"), at=(place, 0, 0), name=side)
+        wrist = sd.universal("y", "z", damping=damping)
+        design.attach(bar(), to=side, joint=wrist, at=(length, 0, 0), name=f"{side} hand")
+    design.attach(sd.Link("crate", sd.Inertia.point(mass, (0.1, 0.2, 0))), to="left hand", at=(0.5, x, 0))
+    design.attach(bar(0.4, 0.2), to="crate", joint=sd.revolute("y", (x, 0, 0)), at=(0.1, 0, 0), name="lid")
+    values = {"length": 0.5, "mass": 0.7, "x": 0.1, "damping": 0.2}
+    direction = np.random.default_rng(3).uniform(-1, 1, 4)
+
+    def run(s, **options):
+        moved = {name: y * (1 + s * d) for (name, y), d in zip(values.items(), direction, strict=True)}
+        tree = design.subs(moved)
+        state = sd.State(tree, np.linspace(-0.8, 0.9, 7), np.linspace(0.7, -0.6, 7))
+        return sd.simulate(tree, state, DURATION, events=events, rtol=1e-12, atol=1e-13, step=0.02, **options)
+
+    base = run(0.0, sensitivities=[*values])
+    names, end = base.sensitivities.parameters, base.states[-1]
+    rows = [names.index(name) for name in values]
+    found = base.sensitivity(DURATION)[:, rows] @ (direction * [*values.values()])
+    space, expected = end.tree.model.configurations, 0.0
+    for k, weight in CENTRAL:
+        for sign in (1, -1):
+            there = run(sign * k * 2e-4).states[-1]
+            expected += sign * weight / 2e-4 * np.concatenate([space.difference(end.q, there.q), there.qd])
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7 * np.abs(expected).max())

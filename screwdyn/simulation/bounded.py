@@ -183,6 +183,8 @@ class Bounded:
         # Slips that begin in a plane, forces that are possible where those of least norm are not, the speed after the
         # last step, and what helps to find directions.
         self.young, self.start, self.speed = np.zeros(k, dtype=bool), np.zeros(0), np.zeros(k)
+        # Slips that begin at rest now.
+        self.begun = np.zeros(k, dtype=bool)
         self.guess: dict[tuple[int, ...], Array] = {}
 
     @property
@@ -388,7 +390,7 @@ class Bounded:
         sizes = np.linalg.norm(slips, axis=1)
         for j in np.flatnonzero((sizes > 1e-2 * scale) & (self.state[x.sticks] != OPEN)).tolist():
             i = x.sticks[j]
-            self.state[i], self.slip[i] = SLIDES, slips[j] / sizes[j]
+            self.state[i], self.slip[i], self.speed[i], self.begun[i] = SLIDES, slips[j] / sizes[j], 0.0, True
             across = np.linalg.svd(rows.jacobian[i, 1:] @ Z, compute_uv=False)
             self.young[i] = across[1] > IN_A_LINE * across[0]
         if not points.size:
@@ -533,11 +535,11 @@ class Bounded:
     def project(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """The nearest state with closed loops, (…, nq) and (…, nv), in which what is held stays where it is.
 
-        Of one state, points that are closed have no gap, and those that stick do not slip.
+        Of one state, points that are closed have no gap, and those that stick or begin to slip do not slip.
         """
         q, qd = self.closure.project(q, np.array(qd))
         qd[..., self.held] = 0.0
-        closed, sticks = np.flatnonzero(self.state != OPEN), self.state == STICKS
+        closed, sticks = np.flatnonzero(self.state != OPEN), (self.state == STICKS) | self.begun
         if q.ndim > 1 or not closed.size:
             return q, qd
         q = self._shut(q, qd, closed)

@@ -479,10 +479,11 @@ class EquationsOfMotion:
             if not self.phases or not phase.same(self.phases[-1]):
                 self.phases.append(phase)
             self._row = None
-        if self.touching:
+        if self.touching and bounded is not None:
             before = self.energy(y)
             y[: self.n] = self.closed(y)[: self.n]
             y[self.n + 1] += before - self.energy(y)  # what an end of slips takes away, which counts as rounding
+            bounded.begun[:] = False
             self.settled = t
 
     def resume(self, phase: Phase) -> None:

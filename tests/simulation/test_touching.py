@@ -108,6 +108,17 @@ def test_a_crate_on_an_incline_rests_below_the_threshold(angle):
     assert run.contact("floor", 0.25).states == (("slides" if a else "sticks"),) * 4
 
 
+@pytest.mark.parametrize("way", [1, -1])
+def test_a_slip_begins_at_rest_where_feet_still_leave_or_approach_within_rounding(way):
+    """What is left of the rates of gaps, taken away alone, would leave a slip of 0.04 um/s against the friction."""
+    tree, q = crate(0.4)
+    tree.gravity = g * np.array([0.8 * math.sin(0.5), 0.6 * math.sin(0.5), -math.cos(0.5)])
+    run = sd.simulate(tree, sd.State(tree, q, 4e-7 * way * np.array([0, 1, 0, 0.1, 0, 0])), 0.1, step=0.05)
+    a = g * (math.sin(0.5) - 0.4 * math.cos(0.5))
+    assert_allclose(run.states[-1].q[4:6], a * 0.1**2 / 2 * np.array([0.8, 0.6]), atol=1e-12)
+    assert residual(run) < 1e-12
+
+
 def test_a_crate_that_is_pushed_harder_and_harder_slips_when_all_its_feet_must():
     """Its front feet bear more, so that forces of least norm would let the rear feet slip long before."""
     tree, q = crate(0.4)
@@ -477,17 +488,18 @@ def test_a_crate_on_ice_is_driven_by_a_stop():
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(100, 112))
+@pytest.mark.parametrize("seed", [1003, 2016, *range(100, 112)])  # the first two did not come to rest
 def test_a_crate_that_tumbles_comes_to_rest(seed):
-    rng, tree = np.random.default_rng(seed), body(sd.Inertia.box(3.0, SIZE))
-    corners = [(x, y, z) for x in (0.2, -0.2) for y in (0.15, -0.15) for z in (0.1, -0.1)]
-    friction, restitution = rng.uniform(0.2, 0.8), rng.uniform(0, 0.5)
-    tree.touch("body", "base", on=sd.Plane(), points=corners, friction=friction, restitution=restitution)
-    q = tree.integrate(tree.neutral(), np.r_[rng.normal(size=3), 0, 0, 0])
-    q[4:] = [0, 0, 0.6]
-    start = sd.State(tree, q, np.r_[2 * rng.normal(size=3), rng.normal(size=3)])
-    run = sd.simulate(tree, start, 3.0, step=0.05)
-    assert residual(run) < 1e-7
+    rng, tree = np.random.default_rng(seed), sd.KinematicTree()
+    size, mass = rng.uniform(0.05, 0.6, 3), rng.uniform(0.2, 10)
+    shape = sd.Shape.box(size)
+    tree.attach(sd.Inertia.box(mass, size), to="base", joint=sd.free(), name="crate", shape=shape)
+    tree.touch("crate", to="base", on=sd.Plane(), friction=rng.uniform(0.1, 1), restitution=rng.uniform(0, 0.8))
+    q = tree.integrate(tree.neutral(), np.r_[2 * rng.normal(size=3), 0, 0, 0])
+    q[4:] = [0, 0, 0.5 * np.linalg.norm(size) + rng.uniform(0, 0.8)]
+    start = sd.State(tree, q, np.r_[4 * rng.normal(size=3), 1.5 * rng.normal(size=3)])
+    run = sd.simulate(tree, start, 5.0, step=0.02)
+    assert residual(run) < 1e-7 * mass
     assert min(tree.contact_gaps(state.q).min() for state in run.states) > -1e-9
     assert_allclose(run.states[-1].qd, 0, atol=1e-12)
 

@@ -307,6 +307,6 @@ if __name__ == "__main__":
             for block, _ in python_blocks(DOCS / f"{name}.md"):
                 exec(compile(block, name, "exec"), names)
             FIGURES[name](names).savefig(
-                DOCS / f"{name}.png", dpi=100, metadata={"Software": None}
+                DOCS / f"{name}.png", dpi=160, metadata={"Software": None}
             )
             plt.close("all")

@@ -29,6 +29,16 @@ def panels(count, **options):
     return plt.subplots(1, count, figsize=(7.2, 2.4), layout="constrained", **options)
 
 
+def moments(drawn, run, times, camera, size):
+    """A run at some times, as the viewer draws it, in axes."""
+    view = View(hide=("events", "text"), camera=camera, size=size)
+    painter = Painter(scene_at(run.motions, run.events, np.array(times), view))
+    for k, (axes, t) in enumerate(zip(drawn, times, strict=True)):
+        axes.imshow(painter.draw(k))
+        axes.set_title(f"{t:g} s", fontsize="medium")
+        axes.set_axis_off()
+
+
 def changes(page):
     """Rates of the joints around a grasp and a lock."""
     figure, axes = panels(1)
@@ -206,8 +216,13 @@ def files(page):
 
 
 def humanoids(page):
-    """What a foot presses with, and where."""
-    figure, (left, right) = panels(2)
+    """The robot in three moments; what a foot presses with, and where."""
+    figure, axes = plt.subplot_mosaic(
+        "aabbcc;dddeee", figsize=(7.2, 5.0), layout="constrained", height_ratios=(1.3, 1)
+    )
+    times = (0.0, 1.0, 2.0)
+    moments([axes[k] for k in "abc"], page["run"], times, (1, -0.6, 0.2), (480, 520))
+    left, right = axes["d"], axes["e"]
     t, push, center = (page[name][::10] for name in ("t", "push", "center"))
     left.plot(t, push)
     left.set(xlabel="time, s", ylabel="vertical force, N", ylim=(0, None))
@@ -239,16 +254,11 @@ def of_run(*panels):
 
 
 def start(page):
-    """The arm with the crate, and after its release, as the viewer draws them."""
-    figure, axes_of = panels(2)
-    run, times = page["run"], np.array([0.3, 0.9])
-    camera = [(1.5, -0.5, 0.5), (0.15, 0.1, 0.2)]
-    view = View(hide=("events", "text"), camera=camera, size=(720, 480))
-    painter = Painter(scene_at(run.motions, run.events, times, view))
-    for k, axes in enumerate(axes_of):
-        axes.imshow(painter.draw(k))
-        axes.set_title(f"{times[k]:g} s")
-        axes.set_axis_off()
+    """The arm with the crate, and after its release."""
+    figure, both = panels(2)
+    moments(
+        both, page["run"], (0.3, 0.9), [(1.5, -0.5, 0.5), (0.15, 0.1, 0.2)], (720, 480)
+    )
     return figure
 
 

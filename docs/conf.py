@@ -80,6 +80,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "ignore_pattern": r"^_",
     "within_subsection_order": "FileNameSortKey",
+    "thumbnail_size": (640, 360),
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

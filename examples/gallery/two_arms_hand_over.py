@@ -17,6 +17,7 @@ robot = sd.KinematicTree("floor")
 for side, x, turn in (("left/", -0.75, np.eye(3)), ("right/", 0.75, np.diag([-1.0, -1.0, 1.0]))):
     robot.attach(sd.robots.ur5(), to="floor", at=sd.screw.pose(turn, (x, 0, 0)), prefix=side)
 crate = sd.Inertia.box(2.0, (0.2, 0.2, 0.2), (0, 0, 0.1))
+orange = sd.Shape.box((0.2, 0.2, 0.2), pose=sd.screw.pose(np.eye(3), (0, 0, 0.1)), color=(0.9, 0.55, 0.1))
 high, low = 0.45, 0.2
 
 
@@ -32,7 +33,7 @@ ways = [(high, high), (low, high), (high, low), (high, high)]
 q = [station((-0.35, 0, left), (0.35, 0, right), [(0, 0, -1)] * 2) for left, right in ways]
 q[2:2] = [station((-0.1, 0, 0.5), (0.1, 0, 0.5), [(1, 0, 0), (-1, 0, 0)])] * 2
 path = CubicHermiteSpline([0.0, 1.0, 2.5, 3.0, 4.5, 5.5], q, np.zeros((6, 12)))
-grasp = sd.Grasp(crate, to="left/tool0", twist="at_rest", name="crate", time=1.0)
+grasp = sd.Grasp(crate, to="left/tool0", twist="at_rest", name="crate", shape=orange, time=1.0)
 events = [grasp, sd.HandOver("crate", to="right/tool0", time=2.75), sd.Release("crate", time=4.5)]
 
 
@@ -47,17 +48,14 @@ print(f"{passed:.2f} N m pass from the left shoulder to the right one; {run.ener
 run.animate("hand_over.html", fps=20)
 # %%
 plt.style.use("petroff10")
-figure, (scene, chart) = plt.subplots(2, 1, figsize=(9, 6.5), layout="constrained")
-corners = np.array([[-0.1, 0, 0, 1], [0.1, 0, 0, 1], [0.1, 0, 0.2, 1], [-0.1, 0, 0.2, 1]]).T
-for k, t in enumerate(np.linspace(1.0, 4.4999, 15)):
-    shade = 0.12 if k % 7 else 0.9
-    scene.fill(*(run.pose("crate", t) @ corners)[[0, 2]], color="C2", alpha=shade)
-    for tool, color in (("left/tool0", "C0"), ("right/tool0", "C1")):
-        places = np.transpose([run.pose(link, t)[:3, 3] for link in robot.path(tool)[2:]])
-        scene.plot(*places[[0, 2]], "o-", lw=6, color=color, alpha=shade)
+figure, axes = plt.subplot_mosaic("abc;ttt", figsize=(9, 5), layout="constrained")
+for name, t in zip("abc", (1.2, 2.75, 4.3), strict=True):
+    now = run.at(t)
+    now.tree.draw("now.png", now.q, camera=(0.1, -1, 0.3), size=(480, 360))
+    axes[name].imshow(plt.imread("now.png"))
+    axes[name].set(title=f"{t} s", xticks=[], yticks=[])
 for name in ("left/shoulder_lift_joint", "right/shoulder_lift_joint"):
-    chart.plot(run.t, run.torque(name), label=name, lw=2)
-scene.set(aspect="equal", xlabel="x (m)", ylabel="z (m)")
-chart.set(xlabel="time (s)", ylabel="torque (N m)", xlim=(0, 5.5))
-chart.legend(frameon=False)
+    axes["t"].plot(run.t, run.torque(name), label=name, lw=2)
+axes["t"].set(xlabel="time (s)", ylabel="torque (N m)", xlim=(0, 5.5))
+axes["t"].legend(frameon=False)
 plt.show()

@@ -46,11 +46,10 @@ run = sd.simulate(robot, sd.State(robot, *start), END, torque, events, control_p
 print("freedoms:", robot.freedoms(run.states[-1].q), "platform at", run.pose("platform", END)[:3, 3], "m")
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained", subplot_kw={"projection": "3d"})
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for scene, t in zip(axes, (0.0, END), strict=True):
-    place, turn = run.pose("platform", t), np.linspace(0, 2 * np.pi, 60)
-    scene.plot(*(place[:3, 3:] + 0.45 * place[:3, :2] @ (np.cos(turn), np.sin(turn))), lw=3)
-    for k in range(6):
-        scene.plot(*np.transpose([feet[k], run.pose(f"{k}/rod", t)[:3, 3]]), "o-", color=f"C{k + 1}", lw=3)
-    scene.set(title=f"{t:.1f} s", xlabel="x (m)", ylabel="y (m)", zlabel="z (m)", aspect="equal", zlim=(0, 1.3))
+    now = run.at(t)
+    now.tree.draw("now.png", now.q, hide=("text",), camera=(0.6, -1, 0.4), size=(640, 520))
+    scene.imshow(plt.imread("now.png"))
+    scene.set(title=f"{t:.1f} s", xticks=[], yticks=[])
 plt.show()

@@ -47,14 +47,14 @@ print(
 
 # %%
 plt.style.use("petroff10")
-figure, (scene, chart) = plt.subplots(2, 1, figsize=(9, 6.5), layout="constrained")
-for k, t in enumerate(np.linspace(0, END, 9)):
-    places = [run.pose(link, t)[:3, 3] for link in robot.path("left/tool0")[2:]]
-    places += [run.pose(link, t)[:3, 3] for link in robot.path("right/tool0")[:1:-1]]
-    scene.plot(*np.transpose(places)[[0, 2]], "o-", lw=5, color="C0", alpha=0.15 if k % 4 else 0.9)
+figure, axes = plt.subplot_mosaic("abc;ttt", figsize=(9, 5), layout="constrained")
+for name, t in zip("abc", (0, END / 2, END), strict=True):
+    now = run.at(t)
+    now.tree.draw("now.png", now.q, hide=("text",), camera=(0.1, -1, 0.2), size=(480, 360))
+    axes[name].imshow(plt.imread("now.png"))
+    axes[name].set(title=f"{t} s", xticks=[], yticks=[])
 for name in ("left/shoulder_lift_joint", "right/shoulder_lift_joint"):
-    chart.plot(run.t, run.torque(name), label=name, lw=2)
-scene.set(aspect="equal", xlabel="x (m)", ylabel="z (m)")
-chart.set(xlabel="time (s)", ylabel="torque (N m)", xlim=(0, END))
-chart.legend(frameon=False)
+    axes["t"].plot(run.t, run.torque(name), label=name, lw=2)
+axes["t"].set(xlabel="time (s)", ylabel="torque (N m)", xlim=(0, END))
+axes["t"].legend(frameon=False)
 plt.show()

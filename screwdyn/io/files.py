@@ -300,8 +300,8 @@ class Files(Mechanism):
             Raise an error instead of a warning.
         contacts : bool
             Whether geoms that MuJoCo lets touch become contacts, see :meth:`touch`, with the larger friction of both,
-            without the softness of MuJoCo's: spheres, capsules and boxes on planes, and spheres on spheres, capsules
-            and boxes. Others are named in the warning.
+            without the softness of MuJoCo's: spheres, capsules and boxes on planes and on each other, but boxes on
+            boxes, whose edges would need a ``radius``. Others are named in the warning.
 
         Returns
         -------

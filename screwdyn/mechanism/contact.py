@@ -199,7 +199,11 @@ def core(on: Plane | Shape, rounding: float = 0.0) -> Core:
 
 
 def features(of: Core, dimension: int) -> Iterator[Core]:
-    """The corners, of dimension 0, or edges, of dimension 1, of a core, along z of their frames."""
+    """The corners, of dimension 0, or edges, of dimension 1, of a core.
+
+    An edge is along z of its frame; where two faces meet in it, x and y are their normals, and its second half edge is
+    the thickness of the core there, below zero.
+    """
     wide = np.flatnonzero(of.half > 0).tolist()
     for along in itertools.combinations(wide, dimension):
         for corner in itertools.product(
@@ -207,6 +211,9 @@ def features(of: Core, dimension: int) -> Iterator[Core]:
         ):
             turned = np.roll(of.pose[:3, :3], 2 - along[0], axis=1) if along else of.pose[:3, :3]
             half = np.array([0, 0, of.half[along[0]] if along else 0.0])
+            if along and len(wide) == 3:
+                out = np.sign(np.roll(corner, 2 - along[0])[:2])
+                turned, half[1] = turned * [*out, out.prod()], -2 * np.delete(of.half, along[0]).min()
             yield Core(pose_of(turned, of.pose[:3, :3] @ corner + of.pose[:3, 3]), half, of.radius)
 
 

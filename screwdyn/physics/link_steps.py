@@ -700,6 +700,17 @@ def along_rate(near: Nearest, d: Vector, d_dot: Vector, rate: Vector) -> Scalar:
     return -a * (near.divisor * dot(near.n, d_dot) + dot(across, rate)) / (least * least)
 
 
+def solid(near: Nearest, thickness: Scalar, room: Scalar) -> Nearest:
+    """What is nearest where a solid's edge crosses another one: the distance is negative inside, up to its thickness.
+
+    Its faces have the normals x and y.
+    """
+    x, y, z = near.n[0] - ASIDE, near.n[1] - ASIDE, least(thickness - near.distance, room)
+    x, y, z = (1.0 - x / square_root(x * x)), (1.0 - y / square_root(y * y)), (1.0 + z / square_root(z * z))
+    side = 1.0 - 0.25 * x * y * z
+    return Nearest(scale(side, near.n), side * near.distance, near.slopes, side * near.divisor)
+
+
 def normal_rate(near: Nearest, rate: Vector) -> Vector:
     """∂n/∂c times the rate of the point, in the frame of the core."""
     a, n = near.slopes, near.n

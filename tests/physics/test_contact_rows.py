@@ -137,6 +137,20 @@ def test_capsules_along_each_other_touch_at_both_ends_of_their_overlap(turned, b
     assert_allclose(normals[touching, 0], [(1, 0, 0)] * len(bearing), atol=1e-9)  # on the rod, at its own ends too
 
 
+def test_edges_that_have_passed_through_each_other_are_inside():
+    """Planks crosswise, from 5 cm apart to 6 cm inside: four of the crossings have the height as their gap."""
+    tree = sd.KinematicTree()
+    part, look = sd.Inertia.sphere(1, 0.1), sd.Shape.box((1.0, 0.2, 0.1))
+    tree.attach(part, to="base", joint=sd.prismatic("z"), at=(0.01, 0.02, 0.1), name="plank", shape=look)
+    tree.touch("plank", "base", on=sd.Shape.box((0.2, 1.0, 0.1)), radius=1e-3)
+    before = np.argsort(tree.contact_gaps([0.05]))[:4]
+    for z in (0.05, 1e-3, 0.0, -1e-3, -0.002 + 1e-9, -0.01, -0.06):
+        rows = tree.contact_rows([z], [-2.0])
+        assert_allclose(rows.gaps[before], z, atol=1e-15)
+        assert_allclose(rows.rates[before], [(-2, 0, 0)] * 4, atol=1e-15)
+        assert_allclose(rows.drift[before], 0, atol=1e-9)
+
+
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(BODIES)))
 def test_rows_of_random_trees(seed, body):
     rng = np.random.default_rng(seed)

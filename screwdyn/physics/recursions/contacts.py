@@ -42,15 +42,18 @@ def meeting(work: Workspace, point: Point) -> Meeting:
     if point.row >= 0:
         T = load(work.poses, point.row, Pose)
         c, axis = add(T.p, rotate(T.R, c)), rotate(T.R, axis)
+    half, thickness = point.core.half, 0.0
     if steps.dot(point.axis, point.axis) > 0:
-        crosses = True
+        crosses, thickness, half = True, -half[1], (0.0, 0.0, half[2])
         at, d = rotate_back(core.R, subtract(c, core.p)), rotate_back(core.R, axis)
-        s = steps.along(point.core.half, at, d)
+        s = steps.along(half, at, d)
         over, ended = steps.beyond(s, 1.0)
-        c, free, room = add(c, scale(s - over, axis)), 1.0 - ended, steps.room(point.core.half, at, d, s)
-    near = steps.nearest(point.core.half, rotate_back(core.R, subtract(c, core.p)))
+        c, free, room = add(c, scale(s - over, axis)), 1.0 - ended, steps.room(half, at, d, s)
+    near = steps.nearest(half, rotate_back(core.R, subtract(c, core.p)))
     if crosses and near.divisor == 0:  # deep inside, as in a step beyond an event: any normal will do
         near = Nearest((1.0, 0.0, 0.0), 0.0, ZERO, 1.0)
+    if thickness > 0:
+        near = steps.solid(near, thickness, room)
     return Meeting(core, c, axis, free, room, near)
 
 

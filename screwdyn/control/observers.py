@@ -170,15 +170,15 @@ class MomentumObserver:
         offset, rate, r = (chosen(positive(changed @ changed), x, y) for x, y in zip(begun, moved, strict=True))
         return [r * at.present, offset, rate, r * at.present, bits]
 
-    def around(self, law: Callable[[float, State], Any]) -> Callable[[float, State], Array]:
+    def around(self, law: Callable[[float, State], Any]) -> Callable[[float, State], Any]:
         """The law, which then also calls this observer, with the torques that the law has returned before."""
-        held: list[Array] = []
+        held: Any = {}
 
-        def observed(t: float, state: State) -> Array:
-            last = held[0] if held and held[0].shape == state.qd.shape else np.zeros(len(state.qd))
-            self(t, state, last)
-            held[:] = [np.asarray(law(t, state), dtype=np.float64)]
-            return held[0]
+        def observed(t: float, state: State) -> Any:
+            nonlocal held
+            self(t, state, held)
+            held = law(t, state)
+            return held
 
         return observed
 

@@ -137,3 +137,22 @@ def twice(observer, state, tau):
 def test_errors(what, error, match):
     with pytest.raises(error, match=match):
         what(sd.State(sd.robots.ur5()))
+
+
+@pytest.mark.parametrize(
+    "given", [lambda tree, tau: tau[:2], lambda tree, tau: dict(zip(tree.coordinates, tau[:2], strict=False))]
+)
+def test_a_law_may_name_active_freedoms_only_while_a_load_hangs_on_a_hook(given):
+    arm = sd.robots.two_link()
+    hook = sd.revolute("y", passive=True)
+    grasp = sd.Grasp(
+        sd.Inertia.sphere(0.5, 0.05, (0, 0, -0.2)), to=arm.links[-1], joint=hook, name="bob", twist="at_rest", time=0.1
+    )
+    observer = control.MomentumObserver(200.0, threshold=0.1)
+
+    def law(t, state):
+        return given(state.tree, state.tree.gravity_vector(state.q))
+
+    sd.simulate(arm, sd.State(arm, [0.3, 0.4]), 0.3, observer.around(law), [grasp], control_period=1e-3)
+    np.testing.assert_allclose(observer.residual, 0, atol=2e-3)
+    assert observer.alarms == ()

@@ -393,7 +393,7 @@ class PassivityControl(TrackingLaw):
 
     C is Christoffel's, so that ½ sᵀ M s changes at the rate −sᵀ K s; with quasi-velocities it is that of the
     Levi-Civita connection. Forces f that the model lacks add sᵀ f to that rate: s stays bounded if they are. Freedoms
-    that are not driven have q̇_r = q̇ and the q̈_r with which they get no torque.
+    that are not driven have q̇_r = q̇ and the q̈_r with which they get no torque; the rate has further terms then.
     All else as for :class:`TrackingLaw`; docs/control.md.
 
     Parameters

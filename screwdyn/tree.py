@@ -120,7 +120,7 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Touching,
         tree = type(self)(base.subs(bound), expressions.substituted(gravity, bound))
         ties = [tie.subs(bound) for tie in symbolic.topology.ties]
         tree._become(with_ties(tree.topology.attach([at.subs(bound) for at in symbolic.topology.attached]), ties))
-        tree.bound = symbolic, bound, tree.topology
+        tree._bound = symbolic, bound, tree.topology
         return tree
 
     def symbolic(self) -> Symbolic:

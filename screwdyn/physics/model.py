@@ -504,7 +504,7 @@ class Robot(Mechanism, Quantities):
     joint_force: Callable[[ArrayLike, ArrayLike], Array]
     wrench_torque: Callable[[ArrayLike, Mapping[str, ArrayLike]], Array]
     # The tree in which ``subs`` has replaced symbols, their values, and what it has become.
-    bound: tuple[Robot, dict[Any, Any], Topology] | None = None
+    _bound: tuple[Robot, dict[Any, Any], Topology] | None = None
     # Passes of changes, of one state in contiguous arrays; see ``changes.law`` and ``forms.numbers``.
     _slipping: Callable[[Array], tuple[Callable[..., Any], ...]]
 

@@ -64,8 +64,8 @@ class Symbol:
     """A symbol of the tree at the start of a run, and the structures that other values of it give."""
 
     def __init__(self, name: str, tree: Robot) -> None:
-        assert tree.bound is not None
-        origin, values, self.start = tree.bound
+        assert tree._bound is not None
+        origin, values, self.start = tree._bound
         own = {x: value for x, value in values.items() if x.name == name}  # of different assumptions
         self.size = abs(float(next(iter(own.values())))) or 1.0
         larger = {s: {x: value + s * self.size for x, value in own.items()} for s in (_STEP, -_STEP)}
@@ -668,7 +668,7 @@ def _name(happened: Happened) -> str:
 
 def _symbols(tree: Robot) -> dict[str, Any]:
     """The symbols that ``subs`` has replaced in a tree that has not changed since, by name."""
-    return {x.name: x for x in tree.bound[1]} if tree.bound and tree.bound[2] is tree.topology else {}
+    return {x.name: x for x in tree._bound[1]} if tree._bound and tree._bound[2] is tree.topology else {}
 
 
 def _varied(part: Any, attribute: str, entry: tuple[int, ...], more: float) -> Any:

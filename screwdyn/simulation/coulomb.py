@@ -12,7 +12,7 @@ from screwdyn.core import Array, ContactError
 
 # What may remain of the natural map, relative to the forces.
 EXACT = 1e-13
-# Newton steps from one start, and the inverse of the condition up to which their equations count as independent.
+# Newton steps from one start, and singular values of their equations, relative to the largest, that count as zero.
 STEPS, RANK = 40, 1e-11
 # Parts of a step of which the first is taken that reduces what is left, or the last.
 HALVES = 0.5 ** np.arange(4)
@@ -91,9 +91,10 @@ def forces(
 
 
 def least(A: Array, y: Array, smallest: float) -> tuple[Array, int]:
-    """The shortest x with A x = y, in the sense of least squares, and the rank of A down to a relative condition.
+    """The shortest x with A x = y, in the sense of least squares, and the rank of A.
 
-    By singular values: an orthogonal factorization may keep one that is rounding, and its noise, 1e-6 of the forces.
+    Singular values below ``smallest``, relative to the largest, count as zero. An orthogonal factorization is faster,
+    but was seen to keep one that was rounding, whose noise was 1e-6 of the forces.
     """
     x, _, rank, _ = np.linalg.lstsq(A, y, rcond=smallest)
     return np.asarray(x, dtype=float), int(rank)

@@ -43,7 +43,8 @@ def test_gaps_are_distances(one, other):
         )
         if distance > 1e-3:
             gaps, k = tree.contact_gaps(q), tree.contact_gaps(q).argmin()
-            assert_allclose(gaps[k], distance - 2 * radius, rtol=0, atol=1e-14)
+            # coal's own error against 40 digits was up to 5e-11, in some orders of imports, and 0 in others.
+            assert_allclose(gaps[k], distance - 2 * radius, rtol=0, atol=1e-10)
             assert_allclose(contacts.frames(q)[1][k, 0], -np.asarray(found.normal), rtol=0, atol=1e-10)
             checked += 1
     assert checked > 20

@@ -6,6 +6,7 @@ from c_compiler import load, pointer
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize_scalar
 
 import screwdyn as sd
 from screwdyn.physics.contact import Contacts
@@ -263,3 +264,25 @@ def test_there_is_no_normal_in_the_middle_of_a_body():
     tree.touch("ball", "base", on=sd.Capsule(0.1, 1), points=(0, 0, 0.2), name="rod")
     with pytest.raises(sd.ContactError, match=r"contact 'rod', a point of 'ball' is in the middle of .* no normal"):
         tree.contact_gaps(tree.neutral())
+
+
+def test_the_gap_of_a_box_and_a_capsule_is_the_least_along_the_axis():
+    """The distance of a point of the axis from a box is convex; its least value is exact where the place is nearly."""
+    rng, tree, half = np.random.default_rng(7), sd.KinematicTree(), np.array([0.2, 0.3, 0.4])
+    look = sd.Shape.box(2 * half)
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.free(), name="part", shape=look)
+    tree.touch("part", on=sd.Capsule(0.1, 0.8))
+    apart = 0
+    for _ in range(40):
+        q = tree.integrate(tree.neutral(), rng.normal(size=6))
+        T = tree.forward_kinematics("part", q)
+
+        def beyond(s, T=T):
+            return np.linalg.norm(np.maximum(np.abs(T[:3, :3].T @ ([0, 0, s] - T[:3, 3])) - half, 0))
+
+        least = minimize_scalar(beyond, bounds=(-0.4, 0.4), method="bounded", options={"xatol": 1e-12}).fun
+        least = min(least, beyond(-0.4), beyond(0.4))
+        if least > 1e-3:
+            assert_allclose(tree.contact_gaps(q).min(), least - 0.1, rtol=0, atol=1e-14)
+            apart += 1
+    assert apart > 20

@@ -52,7 +52,9 @@ REBOUND = 1e-6
 FAST, LAG = 1e-3, 1e-7
 # Acceleration of a gap, m/s², at which an idle point is decided again.
 LEAVING = 1e-7
-# Inverse of the condition beyond which forces are redundant.
+# Part of a force in a distribution of length 1 that moves nothing, from which on the force is one of several possible.
+SHARED = 1e-6
+# Singular values, relative to the largest, that are those of redundant forces.
 REDUNDANT = 1e-10
 # Singular values of the two tangents, relative to the larger, of a point that slides along a line only.
 IN_A_LINE = 3e-5
@@ -483,7 +485,8 @@ class Bounded:
         excess = np.zeros(h)
         if levels:
             excess, normals, tangents = self._excess(x, own)
-            if rank < len(own) and not rubs.size and max(map(_largest, (excess, normals, tangents))) > 0:
+            beyond = max(map(_largest, (excess, normals, tangents))) > 0
+            if rank < len(own) and beyond and not _undetermined(x, rank)[x.normals][np.isin(loaded, rubs)].any():
                 # Of several that bear a load together one may be beyond its bound at rest.
                 terms = self._terms(x, Z, q, qd, force)
                 _, u, _ = self._solved(x, 1.0, terms)
@@ -619,6 +622,11 @@ def _balance(x: _System, start: Array | None) -> tuple[Array, int]:
     start = np.zeros(len(x.b)) if start is None or not start.size else start
     found, rank = least(G, -x.b - G @ start, REDUNDANT)
     return found + start, rank
+
+
+def _undetermined(x: _System, rank: int) -> Flags:
+    """Which forces the equations leave open, because several bear a load together."""
+    return np.asarray((np.abs(np.linalg.svd(x.A @ x.B.T)[2][rank:]) > SHARED).any(axis=0))
 
 
 def _shift(R: Array, Z: Array, y: Array) -> Array:

@@ -215,6 +215,7 @@ def expected(tree, state):
     return [x.ravel() for x in found]
 
 
+@pytest.mark.soak
 def test_as_cpp_the_library_has_the_bits_of_the_tree_and_its_scratch_space_is_the_stated_one(written):
     found, room = run(written, *compiler("CXX", "c++"), "-std=c++11", "-xc++")
     assert len(found) == len(written[0]) == 16

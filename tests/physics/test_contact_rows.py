@@ -92,7 +92,7 @@ def test_rows_and_drift_by_differences_while_both_links_move(body):
     [
         *(("capsule", x) for x in BODIES),
         *(("box", x) for x in ("plane", "sphere", "capsule")),
-        pytest.param("box", "box", marks=pytest.mark.slow),  # 160 points take minutes in plain Python
+        pytest.param("box", "box", marks=pytest.mark.soak),  # 160 points
     ],
 )
 def test_rows_of_bodies_by_differences(own, body):

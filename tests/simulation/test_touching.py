@@ -410,6 +410,7 @@ def pusher(friction, table=0.4, **options):
     return tree, np.array([0, 0, 0, 0, 0, 1, 0.72, 0, 0.1])
 
 
+@pytest.mark.soak
 def test_an_arm_with_friction_in_its_joints_pushes_a_block_on_a_table():
     """Slide and table bear the load together until both cannot; the lift holds its weight by its friction."""
     F = 12.0

@@ -63,7 +63,7 @@ export class Kernels {
     const charts = [this.kept(where, Int32Array), this.kept([ball, ball, 4, 0], Int32Array), this.kept(terms.flat())];
     const counts = [1, n, robot.nq, places.length, path, 0, Number(ball >= 0), terms.length];
     const moved = ball < 0 ? table : this.kept(rows.flat()), lists = [...charts, moved, of, parents, firsts];
-    const context = this.kept([...counts, table, ...lists, 0, 0, 0, 0, 0], Int32Array);
+    const context = this.kept([...counts, table, ...lists, 0, 0, 0, 0, 0, 10 * places.length], Int32Array);
     const arrays = given.map((values) => this.kept(values)), results = this.room(sizes);
     const addresses = this.kept([...arrays, ...results], Int32Array);
     const end = this.end + this.code[`screwdyn_scratch_${name}`](context);

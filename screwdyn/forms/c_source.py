@@ -78,7 +78,8 @@ def c_source(
     of each result by each argument as results, such as ``tau_by_q``; those by q are along the freedoms, as in
     ``tree.derivatives``. "step:semi_implicit_euler" and "step:rk4" take q, qd, tau and ``double dt`` and return
     ``q_next`` and ``qd_next``, as in :meth:`Compiled.rollout`, with the own forces of the joints. The regressor of a
-    link is "reference_regressor:<link>" for qd_ref = qd and qdd_ref = qdd.
+    link is "reference_regressor:<link>" for qd_ref = qd and qdd_ref = qdd. Columns of links that are
+    left out are zeros in that of a subtree.
 
     A law or an observer of :mod:`screwdyn.control` becomes a function with its gains as numbers, such as
     ``computed_torque(q, qd, q_ref, qd_ref, qdd_ref, tau)``: docs/c_controller.md.
@@ -303,9 +304,8 @@ class _Source:
         table, extra = self.inertias(tape, subject.table)
         assert subject.places is not None
         # Places of constraints have no inertias.
-        for place, link in zip(
-            subject.places, self.model.links(request.entry.places, request.link or ""), strict=False
-        ):
+        links = [*self.model.links(request.entry.places, request.link or "")]
+        for place, link in zip(subject.places, links, strict=False):
             place[OWN_MASS:OWN_ROWS] *= present(tape, self.needs[link])
         solves = request.entry.name == "forward_dynamics"
         if solves:
@@ -321,6 +321,9 @@ class _Source:
         found = results(request, self.model, tape, subject, extra=extra)
         for weight in weights:
             found[0] += weight
+        if request.entry.places == "bodies":  # a link that is left out has no share
+            for k, link in enumerate(links):
+                found[0][:, 10 * k : 10 * k + 10] *= present(tape, self.needs[link])
         if solves:
             found[0] *= np.array([present(tape, needs) for needs in self.freedom_needs], dtype=object)
         return found

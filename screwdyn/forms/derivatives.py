@@ -138,16 +138,22 @@ class Derivatives:
         return self._single("mass_matrix_dot", q, qd, out=out)
 
     def regressor(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, link: str | None = None, *, out: Array | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        link: str | Sequence[str] | None = None,
+        *,
+        out: Array | None = None,
     ) -> Array:
         """Regressor Y with τ = Y π, where π are the inertial :meth:`parameters` (docs/mathematics.md §10).
 
         Parameters
         ----------
         q, qd, qdd : (…, nq), (…, nv), (…, nv)
-        link : str, optional
-            Return only the ten columns of this link. ``regressor(…, link=name) @ x`` is the contribution to τ of a body
-            with parameters x attached to it.
+        link : str or sequence of str, optional
+            Return only the ten columns of this link, or those of several, such as ``tree.subtree(link)``, in their
+            order. ``regressor(…, link=name) @ x`` is the contribution to τ of a body with parameters x attached to it.
 
         Returns
         -------
@@ -166,10 +172,10 @@ class Derivatives:
         """
         return self._single("regressor", q, qd, qdd, what=self._links(link), out=out)
 
-    def parameters(self, link: str | None = None) -> Array:
+    def parameters(self, link: str | Sequence[str] | None = None) -> Array:
         """Inertial parameters π of the links, (10 · number of links,), or (10,) for one link; see :meth:`regressor`.
 
-        kg, kg m and kg m² (docs/mathematics.md §10).
+        kg, kg m and kg m² (docs/mathematics.md §10). Of several links, such as ``tree.subtree(link)``, in their order.
 
         Raises
         ------
@@ -188,9 +194,11 @@ class Derivatives:
 
     # Inside
 
-    def _links(self, link: str | None) -> tuple[str, ...]:
+    def _links(self, link: str | Sequence[str] | None) -> tuple[str, ...]:
         links = tuple(self._model.placements)
-        return links[1:] if link is None else (UnknownNameError.check(link, links),)
+        if link is None:
+            return links[1:]
+        return tuple([UnknownNameError.check(x, links) for x in (link if isinstance(link, (tuple, list)) else (link,))])
 
     def _of(self, entry: Quantity, values: Sequence[Any], out: Any) -> Any:
         """Derivatives of a quantity, in the structure described in :class:`Derivatives`."""
@@ -341,7 +349,12 @@ def _method(entry: Quantity) -> Callable[..., Any]:
 
 def _listed(entry: Quantity) -> str:
     """The derivatives of a quantity, with their shapes, as text."""
-    sizes = {"v": "k" if entry.name in SHARES else "nv", "q": "nq", "L": "number of links"}
+    sizes = {
+        "v": "k" if entry.name in SHARES else "nv",
+        "q": "nq",
+        "L": "number of links",
+        "10L": "10 · number of links",
+    }
     shapes = [", ".join(["…", *(sizes.get(str(d), str(d)) for d in x.shape), "nv"]) for x in entry.given]
     names = [x.name for x in entry.given]
     if len(names) == 1:

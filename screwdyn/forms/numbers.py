@@ -236,7 +236,7 @@ class Dynamics(Quantities):
         state = dict(zip(entry.arguments, given, strict=True))
         require_resisted(entry, model)
         forces = None if wrenches is None else self._wrench_torque(kernels, state["q"], wrenches)
-        if entry.places in ("one", "subtree"):
+        if entry.places in ("one", "subtree", "bodies"):
             self._check_link(model, link)
         share = share_of(model, entry.name, link) if entry.name in SHARES else None
         arrays, direct = out if out is None or len(entry.given) > 1 else (out,), None

@@ -371,14 +371,19 @@ class Model:
             return ()
         if which == "all":
             return self.placements
-        return self.topology.subtree(link) if which == "subtree" else (link,)
+        if which == "one":
+            return (link,)
+        links = self.topology.subtree(link)
+        return links if which == "subtree" or self.topology.attachments[link].parent is not None else links[1:]
 
     def shapes(self, entry: Quantity, link: str = "") -> list[tuple[int, ...]]:
         """Shapes of the results of a quantity for one state."""
         sizes = {"v": self.nv, "q": self.nq}
-        if entry.places in ("all", "loops", "contacts"):
-            of = {"all": self.placements, "loops": self.constraints, "contacts": self.points}
-            sizes["L"] = len(of[entry.places])
+        if entry.places in ("loops", "contacts"):
+            sizes["L"] = len(self.constraints if entry.places == "loops" else self.points)
+        elif entry.places in ("bodies", "all"):
+            sizes["L"] = len([*self.links(entry.places, link)])
+            sizes["10L"] = 10 * sizes["L"]
         if any("k" in result.shape for result in entry.given):
             sizes["k"] = len(self.path(link))
         return [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.given]

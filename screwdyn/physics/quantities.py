@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 ARGUMENTS = ("q", "qd", "qdd", "tau", "qd_ref", "qdd_ref")
 # Accelerations among them, with the rates that they are those of.
 ACCELERATIONS = {"qdd": "qd", "qdd_ref": "qd_ref"}
-# A number, or that of "v" freedoms, "q" positions, "L" places (of links, constraints or points), "k" freedoms on the
-# path to a link, "p" on that to its parent.
+# A number, or that of "v" freedoms, "q" positions, "L" places (of links, constraints or points), ten for each of these
+# ("10L"), "k" freedoms on the path to a link, "p" on that to its parent.
 Dimension = str | int
-Places = Literal["one", "subtree", "all", "loops", "contacts"]
+Places = Literal["one", "subtree", "bodies", "all", "loops", "contacts"]
 # Or a name of the frame in another library, such as "local"; editors offer the first four.
 Frame = Literal["com", "body", "base", "mixed"] | str
 P = ParamSpec("P")
@@ -131,8 +131,8 @@ class Quantity:
     base_parameters: bool = False  # whether base parameters, which do not keep the masses, give the same value
     # Whether the forces of external wrenches are subtracted from the result or added to τ.
     wrenches: Literal["result", "tau"] | None = None
-    # Of one link, of that link and all links beyond it, of all links, of the constraints of all loops, or of the points
-    # of all contacts.
+    # Of one link, of that link and all links beyond it, of these without the base, of all links, of the constraints of
+    # all loops, or of the points of all contacts.
     places: Places | None = None
     coupled: Coupled | None = None  # unless the results for a tree with couplings are the contracted ones
     signature: inspect.Signature = _NOTHING
@@ -242,6 +242,8 @@ _C = Result("C", ("v", "v"), "N m s, N s, ...", rate_of="M")
 _G = Result("g", ("v",), "N m or N")
 _TAU = Result("tau", ("v",), "N m or N")
 _P, _Y = Result("p", ("v",), "N m s or N s"), Result("Y", ("v", 10), "N m or N per kg, kg m or kg m^2")
+_Y_P, _Y_P_DOT = Result("Y_p", ("v", 10), "N m s or N s per kg, kg m or kg m^2"), replace(_Y, momentum="Y_p")
+_YS = replace(_Y, shape=("v", "10L"))
 _J = Result("J", (6, "v"), "1 or m, and 1/m or 1")
 _J_C = Result("J_c", ("L", "v"), "1 or m, and 1/m or 1")
 _J_C_DOT = Result("J_c_dot", ("L", "v"), "1/s, ...", rate_of="J_c")
@@ -364,30 +366,49 @@ class Quantities(ABC):
 
         π = [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about the link's origin and in its axes, as in
         :attr:`Inertia.parameters`. The sum of Y π over all links, with the forces of armatures, is
-        :meth:`reference_dynamics`; the regressor of several links, such as ``tree.subtree(link)``, has theirs side by
-        side. Slotine and Li 1987.
+        :meth:`reference_dynamics`; see :meth:`subtree_reference_regressor`. Slotine and Li 1987.
         """
 
-    @quantity(links.momentum_regressor, replace(_Y, unit="N m s or N s per kg, kg m or kg m^2"), scratch=((6, "v"),))
+    @quantity(links.reference_regressor, _YS, scratch=((6, "v"),), places="bodies", see="§4")
+    def subtree_reference_regressor(
+        self, link: str, q: ArrayLike, qd: ArrayLike, qd_ref: ArrayLike, qdd_ref: ArrayLike
+    ) -> Array:
+        """:meth:`reference_regressor` of a link and all links beyond it side by side, (…, nv, 10 · number of links).
+
+        Ten columns for each of ``tree.subtree(link)``, also for massless links and welded ones, without the base, which
+        does not move. They multiply ``tree.derivatives.parameters(tree.subtree(link))``; for the base as the link, so
+        that all links count, ``tree.derivatives.parameters()``.
+        """
+
+    @quantity(links.momentum_regressor, _Y_P, scratch=((6, "v"),))
     def momentum_regressor(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
         """Regressor Y of a link in :meth:`joint_momentum`, (…, nv, 10): Y π is what a body with parameters π adds.
 
         Parameters as for :meth:`reference_regressor`.
         """
 
-    @quantity(
-        links.momentum_rate_regressor,
-        replace(_Y, name="Y_p", hidden=True),
-        replace(_Y, momentum="Y_p"),
-        scratch=((6, "v"),),
-        see="§4",
-    )
+    @quantity(links.momentum_regressor, replace(_YS, unit=_Y_P.unit), scratch=((6, "v"),), places="bodies", see="§4")
+    def subtree_momentum_regressor(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
+        """:meth:`momentum_regressor` of a link and all beyond it, as of :meth:`subtree_reference_regressor`."""
+
+    @quantity(links.momentum_rate_regressor, replace(_Y_P, hidden=True), _Y_P_DOT, scratch=((6, "v"),), see="§4")
     def momentum_rate_regressor(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
         """Regressor of a link in Cᵀ q̇ − g, (…, nv, 10): Y π is what a body adds to the rate of M q̇, besides torques.
 
         With it and :meth:`momentum_regressor` a body is estimated without accelerations. Parameters as for
         :meth:`reference_regressor`.
         """
+
+    @quantity(
+        links.momentum_rate_regressor,
+        replace(_Y_P, shape=_YS.shape, hidden=True),
+        replace(_Y_P_DOT, shape=_YS.shape),
+        scratch=((6, "v"),),
+        places="bodies",
+        see="§4",
+    )
+    def subtree_momentum_rate_regressor(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
+        """:meth:`momentum_rate_regressor` of a link and all beyond it, as of :meth:`subtree_reference_regressor`."""
 
     @quantity(whole_tree.inverse_dynamics, _TAU, base_parameters=True, wrenches="result")
     def inverse_dynamics(

@@ -224,7 +224,9 @@ def check_bits(seed):
         if not {*entry.arguments} <= {*state}:  # the step of one link: see test_recursions
             continue
         name = of_model.kernel_of(entry)
-        context = of_model.found(entry, *((tree.links[-1], "body") if entry.places in ("one", "subtree") else ()))
+        context = of_model.found(
+            entry, *((tree.links[-1], "body") if entry.places in ("one", "subtree", "bodies") else ())
+        )
         if "slip" in entry.arguments:
             context = of_model.with_places(parts)
         shapes = tree.model.shapes(entry, tree.links[-1])

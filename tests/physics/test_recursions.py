@@ -62,7 +62,7 @@ def test_plain_python_is_what_is_compiled(numbers, case):
     state = {"q": case.q, "qd": case.qd, "qdd": case.qdd}
     state |= dict(zip(ARGUMENTS[3:], case.rng.normal(size=(3, n)), strict=True))
     link, code = tree.links[-1], int(case.rng.integers(len(FRAMES)))
-    own = {which: model.places(which, link, BODY) for which in ("all", "subtree", "one", "loops", "contacts")}
+    own = {which: model.places(which, link, BODY) for which in ("all", "subtree", "bodies", "one", "loops", "contacts")}
     framed = {"one": model.places("one", link, code)}
     k = len(model.path(link))
     sizes = {"v": n, "q": n, "k": k}
@@ -73,6 +73,7 @@ def test_plain_python_is_what_is_compiled(numbers, case):
     for entry in CATALOGUE.values():
         places = framed if "frame" in entry.parameters else own
         sizes["L"] = len(places[entry.places]) if entry.places else 0
+        sizes["10L"] = 10 * sizes["L"]
         shapes = [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.results]
         outs = [
             empty(int(np.prod(s, dtype=int))) if len(s) < 2 else empty(int(np.prod(s[:-1], dtype=int)), s[-1])

@@ -58,3 +58,25 @@ def test_regressors_of_all_links_give_the_whole(seed, n):
     expected = tree.transposed_velocity_product(q, qd) - tree.gravity_vector(q)
     close(rate, expected, norm(M) * norm(qd) ** 2 + norm(tree.gravity_vector(q)), 1e-11)
     assert not tree.reference_regressor("base", q, qd, qd_ref, qdd_ref).any()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 6))
+def test_regressors_of_subtrees_have_those_of_their_links_side_by_side(seed, n):
+    tree, *state = with_armature(np.random.default_rng(seed), n)
+    tree.attach(sd.Link("massless"), to=tree.links[n])
+    known, pi = tree.reference_dynamics(*state), tree.derivatives.parameters()
+    geared = 0.7 * (np.array(tree.coordinates) == "geared") * state[3]
+    close(tree.subtree_reference_regressor("base", *state) @ pi + geared, known, norm(known) + norm(pi), 1e-11)
+    for name, given_ in {"reference": state, "momentum": state[:2], "momentum_rate": state[:2]}.items():
+        whole, one = (getattr(tree, f"{kind}{name}_regressor") for kind in ("subtree_", ""))
+        for root in ("base", tree.links[n // 2], "massless"):
+            links = [link for link in tree.subtree(root) if link != "base"]
+            assert np.array_equal(whole(root, *given_), np.hstack([one(link, *given_) for link in links]))
+            assert len(tree.derivatives.parameters(links)) == whole(root, *given_).shape[-1]
+
+
+def test_subtree_regressors_of_bare_trees_are_empty():
+    assert sd.KinematicTree().subtree_reference_regressor("base", [], [], [], []).shape == (0, 0)
+    arm = sd.robots.two_link()
+    q = np.ones((3, 2))
+    assert arm.subtree_momentum_regressor(arm.links[-1], q, q).shape == (3, 2, 10)

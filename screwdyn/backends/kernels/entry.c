@@ -218,7 +218,7 @@ static PyObject *shared(PyObject *share, PyObject *results)
 }
 
 /* The arguments of a method, see below: the link, the state, and the frame or wrenches, which alone have a usual value. */
-enum { METHODS = 64, ARGUMENTS = 8 };
+enum { METHODS = 96, ARGUMENTS = 8 };
 static struct declared {
     PyObject *slow, *names[ARGUMENTS], *usual;
     int count, link;
@@ -410,7 +410,7 @@ static PyObject *builtin_at(PyObject *module, PyObject *args)
  * A tree keeps the kernels of its present model in its dictionary. These are an object whose class is derived from
  * `Bound`: the functions of their kind, the context of the whole tree, and by links their contexts and what makes their
  * contributions. A compiled tree keeps built-in functions by quantity, link and frame. */
-enum { PLACES = 8, OF_FRAMES = 4 };
+enum { PLACES = 9, OF_FRAMES = 4 };
 typedef struct {
     entry functions[METHODS];
     int places[METHODS]; /* -1: the whole tree; or the place of the dictionary of contexts of links */
@@ -510,11 +510,13 @@ static PyObject *method(int k, PyObject *self, PyObject *const *args, Py_ssize_t
     }
 #define EIGHT(k) METHOD(k##0) METHOD(k##1) METHOD(k##2) METHOD(k##3) METHOD(k##4) METHOD(k##5) METHOD(k##6) METHOD(k##7)
 EIGHT(0) EIGHT(1) EIGHT(2) EIGHT(3) EIGHT(4) EIGHT(5) EIGHT(6) EIGHT(7)
+EIGHT(10) EIGHT(11) EIGHT(12) EIGHT(13)
 #define NAMES(k) \
     method_##k##0, method_##k##1, method_##k##2, method_##k##3, method_##k##4, method_##k##5, method_##k##6, method_##k##7
 typedef PyObject *method_function(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
-static method_function *const method_functions[METHODS] = {NAMES(0), NAMES(1), NAMES(2), NAMES(3),
-                                                           NAMES(4), NAMES(5), NAMES(6), NAMES(7)};
+static method_function *const method_functions[METHODS] = {NAMES(0),  NAMES(1),  NAMES(2),  NAMES(3),
+                                                           NAMES(4),  NAMES(5),  NAMES(6),  NAMES(7),
+                                                           NAMES(10), NAMES(11), NAMES(12), NAMES(13)};
 
 /* define(class, k, text, slow, names, usual, quantity): number k of the methods, for a class. */
 static PyObject *new_method(PyObject *module, PyObject *args)

@@ -49,8 +49,8 @@ address: Callable[[Array], int] = machine.address
 # The operations of ``play``, by number.
 OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
 
-_LINKS, _PATH, _ABOVE, _TABLE, _MOVED, _PLACES, _JOINTS = (
-    Context._fields.index(name) for name in ("links", "path", "above", "Table", "Moved", "Places", "joints")
+_LINKS, _PATH, _ABOVE, _TABLE, _MOVED, _PLACES, _JOINTS, _COLUMNS = (
+    Context._fields.index(name) for name in ("links", "path", "above", "Table", "Moved", "Places", "joints", "columns")
 )
 _NO_PLACES, _UNCOUPLED = np.zeros((0, PLACE)), (0,) * len(Context._field_defaults)
 # States times rows from which threads share a batch: some milliseconds of work, to which they add a tenth of one.
@@ -122,8 +122,9 @@ class Kernels(machine.Bound):  # type: ignore[misc]
             self._couplings, self._in_a_row = chart.couplings, np.arange(-1, model.nv - 1)
             self._follow(self.context, self._couplings[:0])
         # What methods find at once: the contexts of links in their own frames, at centres of mass, of subtrees, of all
-        # links, of links and frames; what makes contributions of links, of subtrees; and the context of contacts.
-        self._at_once: tuple[dict[Any, Any], ...] = tuple({} for _ in range(_CONTACTS + 1))
+        # links, of links and frames; what makes contributions of links, of subtrees; the contexts of contacts, and of
+        # subtrees without the base.
+        self._at_once: tuple[dict[Any, Any], ...] = tuple({} for _ in range(_LAST + 1))
         self._bind(solving=not model.lean)
 
     def _bind(self, solving: bool) -> None:
@@ -182,7 +183,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
     def with_places(self, places: Array) -> Array:
         """The context of the whole tree with some places, which the caller keeps."""
         context: Array = self.context.copy()
-        context[_LINKS], context[_PLACES] = len(places), address(places)
+        context[_LINKS], context[_PLACES], context[_COLUMNS] = len(places), address(places), 10 * len(places)
         return context
 
     def holding(self, freedoms: Sequence[int]) -> tuple[Array, tuple[Array, ...]]:
@@ -196,7 +197,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         """Write the fields of joints that follow others, with the couplings of the rows on a path."""
         self._kept.append(on_path)
         at = map(address, (self._couplings, on_path, self._in_a_row))
-        context[_JOINTS:] = len(self._couplings), len(on_path), *at
+        context[_JOINTS:_COLUMNS] = len(self._couplings), len(on_path), *at
 
     def kernel_of(self, entry: Quantity) -> str:
         """Name of the kernel that computes a quantity."""
@@ -233,7 +234,7 @@ def _holding(model: Model, freedoms: Sequence[int]) -> Array:
 
 
 # Which of the dictionaries of what methods find at once are those of a frame, and others.
-_OWN, _OF_PLACES, _FRAMED, _CONTACTS = {"body": 0, "com": 1}, {"subtree": 2, "all": 3, "contacts": 7}, 4, 7
+_OWN, _OF_PLACES, _FRAMED, _LAST = {"body": 0, "com": 1}, {"subtree": 2, "all": 3, "contacts": 7, "bodies": 8}, 4, 8
 _SHARES = dict(zip(SHARES, (5, 6), strict=True))
 
 

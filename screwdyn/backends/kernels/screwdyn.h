@@ -36,7 +36,7 @@ enum {
     SCREWDYN_PARENT = 24, SCREWDYN_FIRST = 25, SCREWDYN_ARMATURE = 26, SCREWDYN_COLUMNS = 27
 };
 
-/* The fields of screwdyn/backends/kernels/source.py; those after `Firsts` are 0 unless joints follow others. */
+/* The fields of screwdyn/backends/kernels/source.py; from `joints` to `InARow` they are 0 unless joints follow others. */
 struct screwdyn_context {
     screwdyn_integer states, rows, positions, links, path, above, groups, terms;
     const screwdyn_real *Table;
@@ -48,6 +48,7 @@ struct screwdyn_context {
     screwdyn_integer joints, steps;
     const screwdyn_real *Couplings, *OnPath;
     const screwdyn_integer *InARow;
+    screwdyn_integer columns; /* ten for each of the links */
 };
 
 /* 0, or a status: -1 input that is not finite or no unit quaternion; 1 + the row of a joint that feels no inertia; other

@@ -32,7 +32,7 @@ STATE: dict[str, Sequence[Dimension]] = {
 }
 # What dimensions stand for, over the freedoms and over the rows.
 Sizes = Mapping[str, str]
-_FREEDOMS: Sizes = {"v": "nv", "q": "nq", "L": "links", "k": "path", "p": "above"}
+_FREEDOMS: Sizes = {"v": "nv", "q": "nq", "L": "links", "10L": "columns", "k": "path", "p": "above"}
 _ROWS: Sizes = {**_FREEDOMS, "v": "n", "k": "steps"}
 # Arrays of the rows that follow from those of the freedoms.
 _OF_ROWS = {"q": "x", "qd": "w", "qdd": "a", "qd_ref": "w_ref", "qdd_ref": "a_ref"}
@@ -42,15 +42,15 @@ class Context(
     namedtuple(
         "Context",
         "states rows positions links path above groups terms Table Where Groups Terms Moved Places Parents Firsts "
-        "joints steps Couplings OnPath InARow",
-        defaults=(0, 0, 0, 0, 0),
+        "joints steps Couplings OnPath InARow columns",
+        defaults=(0, 0, 0, 0, 0, 0),
     )
 ):
     """The arguments of a kernel other than its arrays: counts, and addresses in fields with a capital letter.
 
-    ``rows`` is the number of freedoms, ``path`` and ``above`` those on the paths to a link and to its parent. What
-    follows ``Firsts`` is 0 unless joints follow others: the numbers of all rows and of those on the path, the couplings
-    of both, and for each freedom the one before it.
+    ``rows`` is the number of freedoms, ``path`` and ``above`` those on the paths to a link and to its parent,
+    ``columns`` ten times that of links. What follows ``Firsts`` before it is 0 unless joints follow others: the numbers
+    of all rows and of those on the path, the couplings of both, and for each freedom the one before it.
     """
 
 
@@ -58,7 +58,7 @@ _CONTEXT = Context(*(f"context[{k}]" for k in range(len(Context._fields))))
 # The places in a context from which shapes are read.
 PLACES: dict[Dimension, int] = {
     d: Context._fields.index(field)
-    for d, field in {"v": "rows", "q": "positions", "L": "links", "k": "path", "p": "above"}.items()
+    for d, field in {"v": "rows", "q": "positions", "L": "links", "10L": "columns", "k": "path", "p": "above"}.items()
 }
 
 
@@ -118,6 +118,7 @@ class _Kernel:
         c, of_rows = _CONTEXT, self.coupled
         counts = {"count": c.states, "n": c.joints if of_rows else c.rows, "nv": c.rows, "nq": c.positions}
         counts |= {"links": c.links, "path": c.path, "steps": c.steps if of_rows else c.path, "above": c.above}
+        counts |= {"columns": c.columns}
         for count, value in counts.items():
             self.define(count, f"const integer {count} = {value};")
 

@@ -154,8 +154,8 @@ class Subject(NamedTuple):
             path = [] if self.places is None else path_of(self.table, int(self.places[0, ROW]))
             freedoms = self.freedoms
             return len(path) if over_rows else len({freedoms[i] for i in path})
-        if dimension == "L":
-            return 0 if self.places is None else len(self.places)
+        if dimension in ("L", "10L"):
+            return 0 if self.places is None else len(self.places) * (10 if dimension == "10L" else 1)
         return {"v": len(self.table) - 1 if over_rows else self.nv, "q": self.nq}[dimension]
 
 

@@ -247,21 +247,23 @@ def reference_regressor(
     work: Workspace,
     Y: Table,
 ) -> None:
-    """The joint forces of reference dynamics of a link with each of ten parameters 1 and the others 0."""
-    (J,), link = scratch, load(places, 0, Place)
-    T = columns_in_link(table, q, link, work, J)
-    V, V_ref, A, i = AT_REST, AT_REST, AT_REST, link.row
-    while i >= 0:
-        column = load_column(J, i)
-        A = add(A, add(scale(qdd_ref[i], column), scale(qd_ref[i], steps.bracket(column, V))))
-        V, V_ref = add(V, scale(qd[i], column)), add(V_ref, scale(qd_ref[i], column))
-        i = work.parents[i]
-    # A has the rates of the components in the link's frame, which turns.
-    a = add(A.v, steps.subtract(cross(V.w, V_ref.v), rotate_back(T.R, rows.gravity_of(table))))
-    motion = steps.reference_of(V.w, V_ref.w, add(A.w, cross(V.w, V_ref.w)), a)
+    """The joint forces of reference dynamics of links with each of their ten parameters 1 and all others 0."""
+    (J,) = scratch
     clear(Y)
-    for k in range(Y.shape[1]):
-        write_along_path(J, link, steps.reference_wrench(steps.unit_inertia(k), motion), k, work, Y)
+    for l in range(places.shape[0]):
+        link = load(places, l, Place)
+        T = columns_in_link(table, q, link, work, J)
+        V, V_ref, A, i = AT_REST, AT_REST, AT_REST, link.row
+        while i >= 0:
+            column = load_column(J, i)
+            A = add(A, add(scale(qdd_ref[i], column), scale(qd_ref[i], steps.bracket(column, V))))
+            V, V_ref = add(V, scale(qd[i], column)), add(V_ref, scale(qd_ref[i], column))
+            i = work.parents[i]
+        # A has the rates of the components in the link's frame, which turns.
+        a = add(A.v, steps.subtract(cross(V.w, V_ref.v), rotate_back(T.R, rows.gravity_of(table))))
+        motion = steps.reference_of(V.w, V_ref.w, add(A.w, cross(V.w, V_ref.w)), a)
+        for k in range(10):
+            write_along_path(J, link, steps.reference_wrench(steps.unit_inertia(k), motion), 10 * l + k, work, Y)
 
 
 def twist_along_path(J: Table, qd: Table, link: Place, work: Workspace) -> Twist:
@@ -276,34 +278,38 @@ def twist_along_path(J: Table, qd: Table, link: Place, work: Workspace) -> Twist
 def momentum_regressor(
     table: Table, q: Table, qd: Table, places: Table, scratch: Scratch, work: Workspace, Y: Table
 ) -> None:
-    """The momenta along the freedoms of a link with each of ten parameters 1 and the others 0."""
-    (J,), link = scratch, load(places, 0, Place)
-    columns_in_link(table, q, link, work, J)
-    V = twist_along_path(J, qd, link, work)
+    """The momenta along the freedoms of links with each of their ten parameters 1 and all others 0."""
+    (J,) = scratch
     clear(Y)
-    for k in range(Y.shape[1]):
-        write_along_path(J, link, steps.momentum(steps.unit_inertia(k), V), k, work, Y)
+    for l in range(places.shape[0]):
+        link = load(places, l, Place)
+        columns_in_link(table, q, link, work, J)
+        V = twist_along_path(J, qd, link, work)
+        for k in range(10):
+            write_along_path(J, link, steps.momentum(steps.unit_inertia(k), V), 10 * l + k, work, Y)
 
 
 def momentum_rate_regressor(
     table: Table, q: Table, qd: Table, places: Table, scratch: Scratch, work: Workspace, momenta: Table, Y: Table
 ) -> None:
     """The same momenta, and their rates besides those by torques: momenta along the rates of screws, and weights."""
-    (J,), link = scratch, load(places, 0, Place)
-    T = columns_in_link(table, q, link, work, J)
-    V = twist_along_path(J, qd, link, work)
-    up = rotate_back(T.R, scale(-1.0, rows.gravity_of(table)))
+    (J,) = scratch
     clear(momenta)
     clear(Y)
-    for k in range(Y.shape[1]):
-        body = steps.unit_inertia(k)
-        F, held, X, i = steps.momentum(body, V), steps.weight(body, up), V, link.row
-        write_along_path(J, link, F, k, work, momenta)
-        while i >= 0:
-            column = load_column(J, i)
-            Y[i, k] = steps.power(steps.bracket(X, column), F) - steps.power(column, held)
-            X = add(X, scale(-qd[i], column))
-            i = work.parents[i]
+    for l in range(places.shape[0]):
+        link = load(places, l, Place)
+        T = columns_in_link(table, q, link, work, J)
+        V = twist_along_path(J, qd, link, work)
+        up = rotate_back(T.R, scale(-1.0, rows.gravity_of(table)))
+        for k in range(10):
+            body = steps.unit_inertia(k)
+            F, held, X, i = steps.momentum(body, V), steps.weight(body, up), V, link.row
+            write_along_path(J, link, F, 10 * l + k, work, momenta)
+            while i >= 0:
+                column = load_column(J, i)
+                Y[i, 10 * l + k] = steps.power(steps.bracket(X, column), F) - steps.power(column, held)
+                X = add(X, scale(-qd[i], column))
+                i = work.parents[i]
 
 
 def write_along_path(J: Table, link: Place, F: Wrench, k: int, work: Workspace, Y: Table) -> None:

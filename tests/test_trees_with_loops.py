@@ -25,7 +25,6 @@ def with_loop():
 
 # What would ignore the forces in the loops.
 REFUSED = {
-    "Compiled.rollout": lambda tree: tree.compile().rollout(q, q, 2, 1e-3),
     "symbolic operational_inertia": lambda tree: tree.symbolic().operational_inertia("rocker"),
     "symbolic inverse_dynamics": lambda tree: tree.symbolic().inverse_dynamics(),
     "Symbolic.shared": lambda tree: tree.symbolic().shared("inverse_dynamics"),
@@ -129,6 +128,7 @@ OF_LOOPS |= {"weld", "unweld"}
 OF_CONTACTS = {"touch", "part", "contacts", "contact", "contact_gaps", "contact_rows", "separate"}
 OF_CONTACTS |= {"contact_jacobian", "contact_drift", "hull"}
 OF_LOOPS |= {"open", "operational_inertia", "project", "reduced", "replace_joint", "squeezing_torque"}
+OF_LOOPS |= {"Compiled.rollout"}
 CARRIED = {"attach", "attached", "copy", "detach", "from_graph", "from_json", "graph", "release", "set_inertia"}
 CARRIED |= {"reroot", "without_friction"}
 CARRIED |= {"from_mjcf", "from_urdf", "set_shapes", "subs", "to_json", "to_mjcf", "to_urdf", "topology"}

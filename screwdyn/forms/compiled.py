@@ -18,11 +18,12 @@ import numpy.typing as npt
 from screwdyn.backends.kernels.entry import Kernels, processors
 from screwdyn.backends.kernels.entry import method as in_c
 from screwdyn.backends.llvm import machine, program
-from screwdyn.backends.llvm.program import CONTACT, LARGEST_STEP, Compilation, Function, StepKind, Stepper
+from screwdyn.backends.llvm.program import CONTACT, IMPACT, LARGEST_STEP, Compilation, Function, StepKind, Stepper
 from screwdyn.backends.tape.tape import TooLong
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import Array, ArrayLike, Flags, apart, check_out, errors, expressions, hand_over
 from screwdyn.core.errors import ScrewdynError, ShapeError, SingularAttachmentError, UnknownNameError
+from screwdyn.forms.closed_loops import independent_constraints
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
@@ -30,6 +31,7 @@ from screwdyn.forms.switches import Integers, Lanes, Switching, Union, moved, sc
 from screwdyn.mechanism import Inertia, check_no_rotor, check_open
 from screwdyn.mechanism.plausible import check_positions
 from screwdyn.physics import SHARES, STEPS, Feedback, JointForces, Model, share_of
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.contact import Contacts
 from screwdyn.physics.link_steps import Pose
 from screwdyn.physics.quantities import CATALOGUE, SOLVING, Method, Quantity, TakesOut
@@ -166,7 +168,8 @@ class Compiled(Numbers, Configurations, TakesOut):
         """Integrate M q̈ + C q̇ + g = τ + joint forces over steps of fixed length, for many independent runs.
 
         Joint forces are damping, springs, and dry friction as friction · tanh(1000 q̇) (docs/mathematics.md §8).
-        Contacts, of at most 16 points, act by impulses in each step (§14), whose order is then 1.
+        Contacts, of at most 16 points, act by impulses in each step (§14), whose order is then 1. Closed loops act by
+        forces (§12); they open by the error of the method.
 
         Parameters
         ----------
@@ -233,7 +236,8 @@ class Compiled(Numbers, Configurations, TakesOut):
         SingularAttachmentError
             If a joint feels no inertia in any run.
         LoopError
-            If there are closed loops.
+            If a loop is open at the start, or an event or stop is not possible beside loops: one that locks or frees a
+            joint of a loop, or after which a link of it is missing.
         ContactError
             If contacts have more than 16 points, or points without radius on a box, or links begin inside each other.
         ScrewdynError
@@ -247,7 +251,6 @@ class Compiled(Numbers, Configurations, TakesOut):
             For ``q``, as for :class:`State`.
         """
         model = self.model
-        check_open(model.topology, "rollout", "use simulate, which keeps loops closed, for each run", touching=True)
         count, record = _whole("steps", steps), None if every is None else _whole("every", every)
         if record is not None and count % record:
             raise ScrewdynError(f"every must be a divisor of steps; got every={record} and steps={count}")
@@ -264,6 +267,8 @@ class Compiled(Numbers, Configurations, TakesOut):
             model, (q, qd) = union.model, union.started(model, q, qd)
         if model.topology.contacts:
             _check_contacts(model, method, stops)
+        if union is not None:
+            union.check_loops()
         given = _Inputs(model, q, qd, count, torque, payload, union, due)
         samples = 1 if record is None else count // record + 1
         lead = given.batch if record is None else (samples, *given.batch)
@@ -282,6 +287,7 @@ class Compiled(Numbers, Configurations, TakesOut):
             if union is not None:
                 given.change(partial(fast._stepper_of, values={}, dt=dt))
             given.check_apart(fast, dt)
+            given.check_closed()
             done = self._run(stepper, given, (t0, dt), count, record, stored[: len(given.state)])
             given.check_finite(failed=bool((done < count).any()))
         q_end, qd_end = hand_over([x.reshape(*lead, x.shape[-1]) for x in stored[:2]], out)
@@ -376,12 +382,16 @@ class Compiled(Numbers, Configurations, TakesOut):
     def _stepper_of(self, kind: StepKind, values: Mapping[Any, float], dt: float) -> Stepper:
         """The code for a kind of steps with these parameters; errors as for :meth:`_stepper`."""
         model, method = self.model, kind.method
-        found = self._steppers.get((kind, dt))
+        asked, found = kind, self._steppers.get((kind, dt))
         if found is not None:
             return found
         require_resisted(CATALOGUE["forward_dynamics"], model)
+        places: Sequence[Sequence[Any]] = [] if method == IMPACT else model.points
+        if closed := bool(model.topology.loops):
+            places = [model.constraints[k] for k in independent_constraints(model)[0]]
+        kind = kind._replace(closed=closed)
         try:
-            found = Stepper(model, kind, {("dt", 0): dt, **values})
+            found = Stepper(model, kind, {("dt", 0): dt, **values}, places)
         except TooLong:
             raise ScrewdynError(
                 f"a step of this tree by {method!r} has more than {LARGEST_STEP} operations, which are not compiled; "
@@ -394,7 +404,7 @@ class Compiled(Numbers, Configurations, TakesOut):
             ) from None
         if len(self._steppers) >= _KEPT:
             self._steppers.clear()
-        self._steppers[kind, dt] = found
+        self._steppers[asked, dt] = found
         return found
 
     def _run(
@@ -557,6 +567,7 @@ def _check_contacts(model: Model, method: str, stops: str | None) -> None:
             f"a rollout has at most {POINTS} points of contacts; this tree has {len(model.points)}, at {names}: give "
             f"fewer points=, such as the corners that touch, or use simulate for each run"
         )
+    check_open(model.topology, "a rollout with contacts", "use simulate for each run", touching=True)
     if method != "semi_implicit_euler" or stops:
         given = "stops" if stops else f"method={method!r}"
         raise ScrewdynError(
@@ -763,6 +774,15 @@ class _Inputs:
         called = [self._called(t, state)] if self.call else []
         steps = [np.moveaxis(x[start:end], 0, 1) if len(x) > 1 else x[0] for x in self._steps.values()]
         return [*state, *called, *steps, *self._varied]
+
+    def check_closed(self) -> None:
+        """Raise LoopError if a loop of one of the runs is open, or opens, at the start."""
+        closure = Closure(Numbers(self._model))
+        for found in (closure.gap(self.q, 1), closure.opening(self.q, self.qd)) if closure.loops else ():
+            run = int(np.abs(found).max(axis=1).argmax())
+            advice = f"start run {run} from tree.project(q, qd)"
+            closure.check(self.q[run], advice)
+            closure.check_moving(self.q[run], self.qd[run], advice)
 
     def check_apart(self, of: Compiled, dt: float) -> None:
         """Raise an error if links begin so deep inside each other that the first step would push them apart fast."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends.llvm.program import IMPACT, StepKind, Stepper
-from screwdyn.core import Array, Flags, ScrewdynError, ShapeError, TopologyError
+from screwdyn.core import Array, Flags, LoopError, ScrewdynError, ShapeError, TopologyError
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.numbers import Numbers
 from screwdyn.mechanism.structure import Mechanism, Switch
@@ -56,7 +56,8 @@ class Union:
         made: dict[int, Switch] = {}
         for event in events:  # an event that is given again happens again
             made[id(event)] = made.get(id(event)) or event.switch(tree)
-        check_open(tree.topology, "a rollout with this payload", "use simulate for each run", touching=True)
+        if [*tree.topology.loops] != [*before.loops]:
+            check_open(tree.topology, "a rollout with this payload", "use simulate for each run", touching=True)
         self.made_from, self.kinds = sources(events, stops), [type(event).__name__ for event in events]
         self.model, self.switches = Model(tree.topology), [made[id(event)] for event in events]
         self.numbers = Numbers(self.model)
@@ -92,6 +93,20 @@ class Union:
         for at in before.attached:
             if at.locked is not None and tree.topology.attachments[at.link.name].locked is None:
                 self.start[self._positions(at.locked.joint.position_names(at.name))] = at.locked.q
+
+    def check_loops(self) -> None:
+        """Raise LoopError if a run may lack a link of a loop, or hold a freedom that moves in one."""
+        topology, lacking = self.model.topology, self.absent.union(*self.gone)
+        for loop in topology.loops.values():
+            missing = lacking & {loop.link, loop.to}
+            moving = {*self.model.path(loop.link)} ^ {*self.model.path(loop.to)}
+            held = sorted(moving & {self.model.coordinates[k] for k in self.holdable})
+            if missing or held:
+                what = f"joint {held[0]!r} moves in" if held else f"link {missing.pop()!r} is an end of"
+                raise LoopError(
+                    f"{what} loop {loop.name!r}, which a rollout keeps closed in all runs, so that it cannot be "
+                    f"{'locked, freed or stopped' if held else 'missing'} there; use simulate for each run"
+                )
 
     def freedoms(self, names: Iterable[str]) -> Integers:
         """Indices of freedoms."""
@@ -306,7 +321,7 @@ class Lanes:
                 else:
                     V = self.union.numbers.link_twist(switch.comes[0], q[lanes], qd[lanes], "body")
                     more = [switch.twist - V, self._struck(self.union.struck[e], lanes)]
-                qd[lanes] += self._refined(self._impacts[e], change, [q, *self.inputs], lanes, more)
+                qd[lanes] += self._refined(self._impacts[e], change, q, qd, lanes, more)
             qd[held] = 0.0
 
     def check_start(self, q: Array) -> None:
@@ -347,7 +362,7 @@ class Lanes:
             q[lanes[lane], limits.where[k]] = limits.values[k]
             change, now = np.zeros((len(lanes), self._model.nv)), qd[lanes]
             change[lane, limits.rows[k]] = -now[lane, limits.rows[k]]
-            qd[lanes] += self._refined(self._at_stops, change, [q, *self.inputs], lanes, ())
+            qd[lanes] += self._refined(self._at_stops, change, q, qd, lanes, ())
         k, lane = np.nonzero(self._stopped)
         qd[lane, limits.rows[k]] = 0.0
 
@@ -369,10 +384,11 @@ class Lanes:
         return np.broadcast_to(slips, (len(lanes), 10))
 
     def _refined(
-        self, impact: Stepper, change: Array, inputs: Sequence[Array], lanes: Integers, more: Sequence[Array]
+        self, impact: Stepper, change: Array, q: Array, qd: Array, lanes: Integers, more: Sequence[Array]
     ) -> Array:
         """The change of the rates of some runs, each refined until the last step is rounding; see ``changes.law``."""
-        left, sizes = np.arange(len(lanes)), (self._model.nq, self._model.nv)
+        left, sizes, inputs = np.arange(len(lanes)), (self._model.nq, self._model.nv), (q, *self.inputs)
+        more = [*more, qd[lanes]] if self._model.topology.loops else more
         for _ in range(MOST_STEPS // 2):
             q, *given = (x[lanes[left]] for x in inputs)
             after = [np.empty((len(left), 2, n)) for n in sizes]

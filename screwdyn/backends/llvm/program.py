@@ -544,6 +544,7 @@ class StepKind(NamedTuple):
     held: tuple[int, ...] = ()  # rows with an armature that is an input: 0, or boundless while they do not move
     struck: tuple[tuple[int, ...], tuple[float, ...]] | None = None  # rows of what slips in an impact, pose of its root
     apart: tuple[int, ...] = ()  # points of contacts with an input that is added to their gaps
+    closed: bool = False  # whether the places are constraints of closed loops, not points of contacts
 
 
 class Motion:
@@ -652,10 +653,10 @@ def _stepped(structure: Structure, kind: StepKind) -> Program:
 
 
 def _recorded_steps(structure: Structure, kind: StepKind) -> Program:
-    """The steps of a structure, recorded on a tape and planned; its places are points of contacts."""
+    """The steps of a structure, recorded on a tape and planned."""
     tape, own = Tape(_WRITTEN * LARGEST), Tape(_WRITTEN * LARGEST)
     subject = structure.subject(own).with_zeros()
-    n, points = subject.nv, len(structure.places)
+    n, points = subject.nv, 0 if kind.closed else len(structure.places)
     lengths = {"q": subject.nq, "qd": n, **({IMPULSES: 3 * points} if points else {})}
     lengths |= {x: subject.nq if x == "q_target" else n for x in kind.control}
     lengths |= _of_rows(kind)
@@ -694,6 +695,7 @@ def _recorded_impact(structure: Structure, kind: StepKind) -> Program:
     """A refinement of the change δ of the rates by an impact, as the recursion ``impact``, with δ in place of rates.
 
     What is struck slips by a twist, "slip", and of the bodies of its first row those of ten inertial numbers, "slips".
+    The rates "before" and their change together keep loops closed.
     """
     tape = Tape(_WRITTEN * LARGEST)
     moving = _varied(structure.subject(tape).with_zeros(), tape, kind._replace(held=()))
@@ -709,7 +711,12 @@ def _recorded_impact(structure: Structure, kind: StepKind) -> Program:
         parts[0, 1 : 1 + 2 * NUMBERS] = *slips, *(bodies[0] - slips)
     state = {"q": subject.inputs(tape, "q"), "qd": subject.inputs(tape, "qd"), "slip": slip}
     state["tau"], *_ = trace.computed(INTERNAL["slip_momentum"], moving._replace(places=parts), state.__getitem__)
-    (jump,) = trace.computed(INTERNAL["impulse_response"], subject, state.__getitem__)
+    if kind.closed:
+        lengths["before"] = subject.nv
+        (J,), before = trace.record(tape, "constraint_jacobian", subject), subject.inputs(tape, "before")
+        jump = trace.constrained(tape, subject, state["tau"], J @ (before + state["qd"]))
+    else:
+        (jump,) = trace.computed(INTERNAL["impulse_response"], subject, state.__getitem__)
     return planned("impact", tape, lengths, [state["q"], state["qd"] - jump])
 
 
@@ -717,12 +724,16 @@ _steps = Kept(_stepped, MEMORY)
 
 
 class Stepper:
-    """Steps of a model, with values of parameters; TooLong, or Undetermined if some joint feels no inertia."""
+    """Steps of a model, with values of parameters; TooLong, or Undetermined if some joint feels no inertia.
 
-    def __init__(self, model: Model, kind: StepKind, values: Mapping[Hashable, float]) -> None:
-        table, points = felt_by("forward_dynamics", model.table), [] if kind.method == IMPACT else model.points
-        places = np.array(points, dtype=np.float64).reshape(-1, PLACE)
-        self._program = _steps.serving(table, model.loaded, kind, model.charts, places)
+    The places are the points of contacts, none in an impact, or independent constraints of closed loops.
+    """
+
+    def __init__(
+        self, model: Model, kind: StepKind, values: Mapping[Hashable, float], places: Sequence[Sequence[Any]]
+    ) -> None:
+        table, at = felt_by("forward_dynamics", model.table), np.array(places, np.float64).reshape(-1, PLACE)
+        self._program = _steps.serving(table, model.loaded, kind, model.charts, at)
         plan = self._program.plan  # another thread may discard it
         if plan is not None and plan.size > LARGEST_STEP:
             raise TooLong

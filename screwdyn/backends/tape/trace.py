@@ -374,18 +374,20 @@ def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
 
 
 def loop_dynamics(tape: Tape, subject: Subject) -> Scalars:
-    """Accelerations, (n,), on the tape, with the assumptions that M is regular and constraints independent."""
+    """Accelerations, (n,), on the tape; errors as for :func:`constrained`."""
     alone = subject._replace(table=base_parameters(subject.table), places=None)
-    (bias,) = record(tape, "bias_force", alone)
-    M = factors(tape, subject._replace(places=None))
-    (J,), (J_dot,) = (record(tape, f"constraint_jacobian{end}", subject) for end in ("", "_dot"))
-    qd = subject.inputs(tape, "qd")
-    z = M.inward(subject.inputs(tape, "tau") - bias)
-    Y = [M.inward(row) for row in J]
-    wanted = np.array([-(J_dot[l] @ qd) - (Y[l] / M.D) @ z for l in range(len(Y))], dtype=object)
+    (bias,), (J_dot,) = record(tape, "bias_force", alone), record(tape, "constraint_jacobian_dot", subject)
+    return constrained(tape, subject, subject.inputs(tape, "tau") - bias, -(J_dot @ subject.inputs(tape, "qd")))
+
+
+def constrained(tape: Tape, subject: Subject, forces: Scalars, given: Any = 0.0) -> Scalars:
+    """The x of M x = forces + J_cᵀ λ with J_c x as given, (n,); assumes that M is regular, constraints independent."""
+    M, (J,) = factors(tape, subject._replace(places=None)), record(tape, "constraint_jacobian", subject)
+    z, Y = M.inward(forces), [M.inward(row) for row in J]
+    wanted: Scalars = given - np.array([(row / M.D) @ z for row in Y], dtype=object)
     K = np.array([(row / M.D) @ column for row in Y for column in Y], dtype=object).reshape(len(Y), len(Y))
-    forces = _factored(K, REDUNDANT**2 * K.diagonal()).solve(wanted)
-    for row, force in zip(Y, forces, strict=True):
+    multipliers = _factored(K, REDUNDANT**2 * K.diagonal()).solve(wanted)
+    for row, force in zip(Y, multipliers, strict=True):
         z = z + row * force
     return M.outward(z / M.D)
 

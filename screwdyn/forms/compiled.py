@@ -262,7 +262,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         if stops is not None and not (isinstance(stops, str) and stops == "inelastic"):
             raise ScrewdynError(f"stops of a rollout must be 'inelastic' or None; got {stops!r}")
         changes, due = scheduled(events, count, t0, dt)
-        fast, union = self._united(changes, stops is not None) if changes or stops else (self, None)
+        fast, union = self._united(changes, stops is not None, due) if changes or stops else (self, None)
         if union is not None:
             model, (q, qd) = union.model, union.started(model, q, qd)
         if model.topology.contacts:
@@ -359,11 +359,11 @@ class Compiled(Numbers, Configurations, TakesOut):
         machine.resume()
         return super()._results(kernels, entry, link, frame, state, out)
 
-    def _united(self, changes: Sequence[Switching], stops: bool) -> tuple[Compiled, Union]:
+    def _united(self, changes: Sequence[Switching], stops: bool, due: Sequence[Integers]) -> tuple[Compiled, Union]:
         """The tree with the links of all changes, compiled; the one before it if it is for the same changes."""
         found = self._union
         if found is None or [*map(id, found[1].made_from)] != [*map(id, sources(changes, stops))]:
-            union = Union(self.model, changes, stops)
+            union = Union(self.model, changes, stops, due)
             self._union = found = Compiled(union.model, self._asked), union
         return found
 
@@ -664,6 +664,11 @@ class _Inputs:
         self.call: Callable[..., Any] | None = None
         self.single = callable(torque) or (union is not None and len(union.limits.rows) > 0)  # one step in each call
         control: dict[str, Any] = {}
+        if hasattr(torque, "_in_c"):
+            raise ScrewdynError(
+                f"a {type(torque).__name__} is called with the state of one run, but torque= of a rollout with those "
+                f"of all runs, torque(t, q, qd); write its linear law so (docs/control.md), or give sd.Feedback"
+            )
         if isinstance(torque, Feedback):
             control = torque._asdict()
         elif callable(torque):

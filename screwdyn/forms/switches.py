@@ -48,14 +48,23 @@ class Switching(Protocol):
 
 
 class Union:
-    """The tree with the links of all changes of a rollout, what they do in it, and its limits if they are stops."""
+    """The tree with the links of all changes of a rollout, what they do in it, and its limits if they are stops.
 
-    def __init__(self, model: Model, events: Sequence[Switching], stops: bool) -> None:
+    An error of a change tells one of its runs, by the steps before which it is ``due``.
+    """
+
+    def __init__(self, model: Model, events: Sequence[Switching], stops: bool, due: Sequence[Integers]) -> None:
         tree, before = Mechanism(), model.topology
         tree.topology = before
         made: dict[int, Switch] = {}
-        for event in events:  # an event that is given again happens again
-            made[id(event)] = made.get(id(event)) or event.switch(tree)
+        for event, steps in zip(events, due, strict=True):  # an event that is given again happens again
+            try:
+                made[id(event)] = made.get(id(event)) or event.switch(tree)
+            except ScrewdynError as error:
+                if not (runs := np.flatnonzero(steps >= 0)).size:
+                    raise
+                what = f"the {type(event).__name__} before step {steps.flat[runs[0]]}"
+                raise type(error)(f"run {runs[0]} cannot have {what}: {error}") from None
         if [*tree.topology.loops] != [*before.loops]:
             check_open(tree.topology, "a rollout with this payload", "use simulate for each run", touching=True)
         self.made_from, self.kinds = sources(events, stops), [type(event).__name__ for event in events]

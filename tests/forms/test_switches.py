@@ -361,8 +361,21 @@ def test_light_and_heavy_payloads(ratio):
         ([(Grasp(CRATE, to="tool0", twist="at_rest", start=[1, 2]), 1)], ShapeError, "'payload'"),
         ([(Grasp(CRATE, to="tool", twist="at_rest"), 1)], UnknownNameError, "did you mean 'tool0'?"),
         ([(Lock("elbow"), 1)], UnknownNameError, "did you mean 'elbow_joint'?"),
-        ([(GRASP, 1), (Grasp(CRATE, to="tool0", name="crate", twist="at_rest"), 3)], TopologyError, "'crate'"),
-        ([(Release("crate"), 1)], UnknownNameError, "'crate'"),
+        (
+            [(GRASP, 1), (Grasp(CRATE, to="tool0", name="crate", twist="at_rest"), 3)],
+            TopologyError,
+            "run 0 cannot have the Grasp before step 3",
+        ),
+        (
+            [(Release("crate"), 1)],
+            UnknownNameError,
+            "run 0 cannot have the Release before step 1: there is no link 'crate'",
+        ),
+        (
+            [(Release("crate"), [-1, -1, 3, 3, 3]), (GRASP, 5)],
+            UnknownNameError,
+            "run 2 cannot have the Release before step 3: there is no link 'crate'",
+        ),
         (
             [(GRASP, [4, 4, 4, 4, 4]), (Release("crate"), [5, -1, 5, 2, 2])],
             TopologyError,

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from kinds import SINGLE
 
-from screwdyn import KinematicTree
+from screwdyn import KinematicTree, State
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.testing import random_tree
 
@@ -105,3 +105,15 @@ def unaligned(a):
     odd = memory.view(np.float64).reshape(a.shape)
     odd[...] = a
     return odd
+
+
+def by_differences(law, state, t=0.0, h=1e-4):
+    """∂τ/∂[q; q̇] by differences of order 4."""
+    tree, n = state.tree, len(state.qd)
+
+    def torque(d):
+        return law(t, State(tree, tree.integrate(state.q, d[:n]), state.qd + d[n:]))
+
+    steps = ((1, 2 / 3), (2, -1 / 12))
+    units = np.eye(2 * n)
+    return np.transpose([sum(w * (torque(k * h * d) - torque(-k * h * d)) for k, w in steps) / h for d in units])

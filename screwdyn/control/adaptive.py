@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from screwdyn.backends.c import identifiers
-from screwdyn.control.laws import _TAU, Arithmetic, PassivityControl, Reference, _Plan, since
-from screwdyn.core import Array, ArrayLike, InertiaError, ScrewdynError, UnknownNameError
+from screwdyn.control.laws import _TAU, LARGEST, Arithmetic, PassivityControl, Reference, _Plan, number, since
+from screwdyn.core import Array, ArrayLike, InertiaError, ScrewdynError, UnknownNameError, expressions
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.physics import Robot, State
 from screwdyn.robots.identification import is_consistent, parameters_of, pseudo_inertia
@@ -53,7 +53,8 @@ class AdaptiveControl(PassivityControl):
     descent of −log det P; Slotine and Li 1987; Lee, Kwon and Park 2018). A step multiplies a root of P, so that every
     estimate is a body that can exist. With an exact model of all else, the error of the motion vanishes.
 
-    An estimate begins when the tree of a state first has its link, such as after a grasp, and ends with it. Estimates
+    An estimate begins when the tree of a state first has its link, such as after a grasp, and ends with it; that of a
+    link that has been attached again begins anew. Estimates
     rest while a torque is clipped, and while ``|s|`` is below ``still``, where noise alone would move them.
 
     Parameters
@@ -77,7 +78,7 @@ class AdaptiveControl(PassivityControl):
     InertiaError
         If a first estimate is no body with a positive definite pseudo-inertia inside the bounds of the mass.
     ScrewdynError
-        If the rate is negative; in a call, if time goes backward.
+        If the rate or ``still`` is negative; in a call, if time goes backward.
 
     Attributes
     ----------
@@ -101,11 +102,13 @@ class AdaptiveControl(PassivityControl):
         still: float = 0.0,
     ) -> None:
         super().__init__(tree, reference, stiffness=stiffness, damping=damping)
-        if isinstance(links, str) or not rate >= 0:
-            raise ScrewdynError(f"links must be a sequence of names, and rate at least 0; got {links!r} and {rate!r}")
-        if not 0 <= mass[0] < mass[1]:
+        if isinstance(links, str) or not isinstance(links, Sequence):
+            raise ScrewdynError(f"links must be a sequence of names; got {links!r}")
+        masses = expressions.read_or_nan(mass)
+        if masses.shape != (2,) or not 0 <= masses[0] < masses[1]:
             raise ScrewdynError(f"mass must be the least and the largest mass of a load, kg; got {mass!r}")
-        self.links, self.rate, self.masses, self.still = tuple(links), rate, mass, still
+        self.links, self.masses = tuple(links), mass
+        self.rate, self.still = number("rate", rate, largest=LARGEST), number("still", still)
         self._starts: dict[str, Array] = {}
         start = Inertia.box(1.0, (0.5, 0.5, 0.5)) if start is None else start
         for link in self.links:
@@ -121,6 +124,7 @@ class AdaptiveControl(PassivityControl):
                 )
             self._starts[link] = body.parameters
         self._known: dict[str, _Estimate] = {}
+        self._serials: dict[str, int] = {}  # of the attachments of the known links
         self._of_tree: dict[str, Array] = {}  # parameters that the present tree has for the links
         self._regressors: dict[str, Array] = {}
         self._last: float | None = None
@@ -135,7 +139,7 @@ class AdaptiveControl(PassivityControl):
 
         Call it once in each period: in simulations with ``control_period``.
         """
-        period = since(self._last, t, "law")
+        period = since(self._last, t, state, "law")
         plan = self._planned(state)
         torque, slip, _ = self._passive(plan, t, state)
         tau = self._clipped(plan, torque)
@@ -183,7 +187,10 @@ class AdaptiveControl(PassivityControl):
         here = [link for link in self.links if link in plan.tree.links]
         bodies = {link: plan.tree.link(link).inertia for link in here}
         self._of_tree = {link: np.zeros(10) if x is None else x.parameters for link, x in bodies.items()}
-        self._known = {link: self._known.get(link) or _Estimate.of(self._starts[link]) for link in here}
+        serials, known = {link: state.topology.attachments[link].serial for link in here}, self._known
+        same = {link for link in known.keys() & serials if serials[link] == self._serials[link]}
+        self._known = {link: known[link] if link in same else _Estimate.of(self._starts[link]) for link in here}
+        self._serials = serials
         return plan
 
     def _force(self, plan: _Plan, state: State, qd_ref: Array) -> Callable[[Array], Array]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError
+from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, expressions
 from screwdyn.forms.derivatives import Derivatives
 from screwdyn.mechanism.plausible import check_positions
 from screwdyn.mechanism.topology import Topology, check_open
@@ -23,7 +23,9 @@ from screwdyn.physics.quantities import Result
 
 _TAU = Result("tau", ("v",), "N m or N")
 # Step of differences of errors along freedoms of ball joints, rad and m.
-_STEP = 1e-5
+STEP = 1e-5
+# Bounds of positive and of finite numbers.
+LEAST, LARGEST = np.finfo(float).tiny, np.finfo(float).max
 # Positions, rates and accelerations of the driven joints at a time.
 Reference = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
 
@@ -48,12 +50,30 @@ def _slopes(force: Callable[[Array], Array], at: Array, value: Array, rows: Arra
     return np.array([force(at + unit) - value for unit in np.eye(len(at))[rows]])[:, rows]
 
 
-def since(last: float | None, t: float, what: str) -> float:
+def number(what: str, value: Any, least: float = 0.0, largest: float = math.inf) -> float:
+    """A number within bounds; ScrewdynError for anything else."""
+    found = expressions.read_or_nan(value)
+    if found.shape != () or not least <= found <= largest:
+        below = f" and at most {largest:g}" if math.isfinite(largest) else ""
+        raise ScrewdynError(f"{what} must be a number of at least {least:g}{below}; got {value!r}")
+    return float(found)
+
+
+def check_state(what: str, state: Any) -> None:
+    """Raise ShapeError unless something was called with a state."""
+    if not hasattr(state, "topology"):
+        raise ShapeError(f"{what} is called with a time and a State(tree, q, qd); got {type(state).__name__} {state!r}")
+
+
+def since(last: float | None, t: float, state: State, what: str) -> float:
     """The time since the last call, s, 0 in the first one; ScrewdynError if time went back."""
+    check_state(f"the {what}", state)
+    if not isinstance(t, float | int | np.number) or not math.isfinite(t):
+        raise ScrewdynError(f"the {what} was called with the time {t!r}; give a finite number of seconds")
     if last is not None and t < last:
         raise ScrewdynError(
             f"time went back from {last:g} to {t:g} s; call the {what} once in each period, in simulations with "
-            f"control_period=, and make a new one for each run"
+            f"control_period= and without sensitivities=, and make a new one for each run"
         )
     return 0.0 if last is None else t - last
 
@@ -100,6 +120,8 @@ class Law(ABC):
     _arithmetic = Arithmetic()
 
     def __init__(self, tree: Robot, **gains: ArrayLike) -> None:
+        if not isinstance(tree, Robot):
+            raise ScrewdynError(f"a {type(self).__name__} is made for a KinematicTree; got {tree!r}")
         joints = {name: tree.joint(name) for name in tree.joints}
         active = {name: x for name, x in joints.items() if x.nv and not x.passive}
         if not active:
@@ -122,7 +144,8 @@ class Law(ABC):
     def _planned(self, state: State) -> _Plan:
         """The plan for the tree of a state."""
         plan = self._plan
-        if plan is None or plan.topology is not state.topology:
+        if plan is None or plan.topology is not getattr(state, "topology", None):
+            check_state("the law", state)
             plan = self._plan = self._plan_of(state)
         return plan
 
@@ -148,6 +171,12 @@ class Law(ABC):
             efforts if np.isfinite(efforts).any() else None,
             tree.model.joint_forces.acting,
         )
+
+    def _free(self, by_state: Array) -> Array:
+        """Derivatives of the torques of the last call, with zeros where they were clipped."""
+        if self._plan is not None and self.saturated:
+            by_state[np.isin(self._plan.tree.coordinates, self.saturated)] = 0.0
+        return by_state
 
     _given: tuple[str, ...] = ("q", "qd")  # arguments in C
 
@@ -198,6 +227,8 @@ class TrackingLaw(Law):
 
     def __init__(self, tree: Robot, reference: Reference, **gains: ArrayLike) -> None:
         super().__init__(tree, **gains)
+        if not callable(reference):
+            raise ScrewdynError(f"reference must be a function of time that returns (q, qd, qdd); got {reference!r}")
         self.reference = reference
         self._plausible: _Plan | None = None  # the plan with which positions of the reference were checked
 
@@ -269,11 +300,9 @@ class TrackingLaw(Law):
         rows, zero, by_q = one[plan.driven], np.zeros_like(one[plan.driven]), one[plan.driven]
         if plan.several:
             space = plan.tree.model.configurations
-            ends = (
-                State.of(plan.tree, space.integrate(state.q, s * d), state.qd) for d in one for s in (_STEP, -_STEP)
-            )
+            ends = (State.of(plan.tree, space.integrate(state.q, s * d), state.qd) for d in one for s in (STEP, -STEP))
             errors = np.array([self._errors(plan, t, end)[0] for end in ends])
-            by_q = (errors[::2] - errors[1::2]).T / (2 * _STEP)
+            by_q = (errors[::2] - errors[1::2]).T / (2 * STEP)
         return np.hstack([by_q, zero]), np.hstack([zero, rows])
 
     def _driving_by_state(self, plan: _Plan, state: State, by_state: Array, M: Array, qdd_by_state: Array) -> Array:
@@ -342,6 +371,25 @@ class GravityCompensation(Law):
         tau[plan.others] = 0.0
         tau[plan.driven] -= self.damping[plan.of_reference] * state.qd[plan.driven]
         return self._clipped(plan, tau)
+
+    def derivative(self, t: float, state: State) -> Array:
+        """∂τ/∂[q; q̇], (nv, 2 nv), for ``simulate(…, sensitivities=…)``; zero where torques are clipped.
+
+        Exact, and with closed loops by differences.
+        """
+        plan, n = self._planned(state), len(state.qd)
+        tree, own = plan.tree, plan.tree.model.joint_forces
+        found = np.zeros((n, 2 * n))
+        if tree.topology.loops:
+            space, one = tree.model.configurations, STEP * np.eye(2 * n)
+            ends = [(space.integrate(state.q, d[:n]), state.qd + d[n:]) for d in (*one, *-one)]
+            values = np.array([self(t, State.of(tree, *end, own=False)) for end in ends])
+            return np.asarray((values[: 2 * n] - values[2 * n :]).T / (2 * STEP))
+        by_q = tree.model.derived(Derivatives).gravity_vector(state.q) + np.diag(own.stiffness)
+        found[plan.driven, :n] = by_q[plan.driven]
+        found[plan.driven, n:] = -(self.damping[plan.of_reference][:, None] * np.eye(n)[plan.driven])
+        self(t, state)
+        return self._free(found)
 
 
 class ComputedTorque(TrackingLaw):

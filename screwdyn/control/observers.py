@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.control.laws import since
+from screwdyn.control.laws import LARGEST, LEAST, number, since
 from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.mechanism import Inertia, Topology, check_open
 from screwdyn.physics import Robot, State, by_name
@@ -42,7 +42,7 @@ class _Momentum:
 
     def begins(self, t: float, state: State, what: str) -> bool:
         """Note the tree and the time; whether the tree is another one. ScrewdynError if time went back."""
-        period = since(self.time, t, what)
+        period = since(self.time, t, state, what)
         new = state.topology is not self.topology
         if new:
             check_open(state.topology, f"the {what}")
@@ -103,9 +103,7 @@ class MomentumObserver:
     """
 
     def __init__(self, gain: float = 50.0, threshold: float = np.inf) -> None:
-        if not (gain > 0 and threshold > 0):
-            raise ScrewdynError(f"gain and threshold must be positive; got {gain!r} and {threshold!r}")
-        self.gain, self.threshold = gain, threshold
+        self.gain, self.threshold = number("gain", gain, LEAST, LARGEST), number("threshold", threshold, LEAST)
         self.residual, self._names = np.zeros(0), tuple[str, ...]()
         self._momentum = _Momentum()
 
@@ -180,6 +178,7 @@ class MomentumObserver:
             held = law(t, state)
             return held
 
+        observed.derivative = None  # type: ignore[attr-defined]  # observers have a memory
         return observed
 
 
@@ -222,12 +221,12 @@ class PayloadEstimator:
         momentum_noise: float | Mapping[str, float] = 0.0,
         window: int = 20,
     ) -> None:
-        if int(window) != window or window < 1:
-            raise ScrewdynError(f"window must be a whole number of at least 1 call; got {window!r}")
+        if not number("window", window, 1, LARGEST).is_integer():
+            raise ScrewdynError(f"window must be a whole number of calls; got {window!r}")
         for what, given in (("noise", noise), ("momentum_noise", momentum_noise)):
-            if not all(0 <= x < np.inf for x in (given.values() if isinstance(given, Mapping) else [given])):
-                raise ScrewdynError(f"{what} must be finite numbers of at least 0; got {given!r}")
-        self.link, self.window, self.windows = link, window, 0
+            for name, x in given.items() if isinstance(given, Mapping) else [("", given)]:
+                number(f"{what} of {name!r}" if name else what, x, largest=LARGEST)
+        self.link, self.window, self.windows = link, int(window), 0
         self._noise, self._momentum_noise = noise, momentum_noise
         self._momentum = _Momentum()
         self._information, self._sum = np.zeros((10, 10)), np.zeros(10)
@@ -340,9 +339,23 @@ class PayloadEstimator:
         values, axes = np.linalg.eigh(self._information / np.outer(size, size))
         return size, values, axes
 
+    def _check_ended(self) -> None:
+        """Raise ScrewdynError before the end of the first window."""
+        if not self.windows:
+            raise ScrewdynError(f"no window has ended yet; call the estimator {self.window + 1} times")
+
     @property
     def covariance(self) -> Array:
-        """Of [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz], (10, 10); infinite variances of what is not determined."""
+        """Of [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz], (10, 10).
+
+        What is not determined has an infinite variance, and NaN for its covariances.
+
+        Raises
+        ------
+        ScrewdynError
+            Before the end of the first window.
+        """
+        self._check_ended()
         size, values, axes = self._scaled
         known = values > _UNDETERMINED
         root = axes[:, known] / np.sqrt(values[known])
@@ -368,8 +381,7 @@ class PayloadEstimator:
         ScrewdynError
             Before the end of the first window.
         """
-        if not self.windows:
-            raise ScrewdynError(f"no window has ended yet; call the estimator {self.window + 1} times")
+        self._check_ended()
         x = self.parameters
         if not is_consistent(x):
             size, values, axes = self._scaled

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.control.laws import Law, _check_numbers
+from screwdyn.control.laws import STEP, Law, _check_numbers, check_state
 from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError
 from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.state import State
@@ -81,9 +81,15 @@ class LQR(Law):
 
     def __call__(self, t: float, state: State) -> Array:
         """Torques of all freedoms of the state's tree, (nv,), N m or N; zero for passive ones."""
+        check_state("the law", state)
         if state.coordinates != self._part.coordinates:
             raise _other_freedoms(state, t, self._part.coordinates)
         return _fed_back(self, self._part, state, self.q, np.zeros(len(state.qd)), self.tau, self.gain)
+
+    def derivative(self, t: float, state: State) -> Array:
+        """∂τ/∂[q; q̇], (nv, 2 nv), for ``simulate(…, sensitivities=…)``; zero where torques are clipped."""
+        self(t, state)
+        return _by_state(self, self._part, state, self.q, self.gain)
 
     def _recorded(self, at: Any) -> list[Any]:
         _check_numbers(at, passive=True)
@@ -117,6 +123,8 @@ class TimeVaryingLQR(Law):
     """
 
     def __init__(self, run: Run, Q: Weights, R: Weights, final: Weights | None = None) -> None:
+        if not isinstance(run, Run):
+            raise ScrewdynError(f"a TimeVaryingLQR is made along a Run, the result of simulate; got {run!r}")
         super().__init__(run.motions[-1].tree)
         self._parts: list[_Part] = []
         for motion in run.motions:
@@ -126,6 +134,18 @@ class TimeVaryingLQR(Law):
 
     def __call__(self, t: float, state: State) -> Array:
         """Torques of all freedoms of the state's tree, (nv,), N m or N; zero for passive ones."""
+        part, q, qd, tau, gain = self._now(t, state)
+        return _fed_back(self, part, state, q, qd, tau, gain)
+
+    def derivative(self, t: float, state: State) -> Array:
+        """∂τ/∂[q; q̇], (nv, 2 nv), for ``simulate(…, sensitivities=…)``; zero where torques are clipped."""
+        part, q, qd, tau, gain = self._now(t, state)
+        _fed_back(self, part, state, q, qd, tau, gain)
+        return _by_state(self, part, state, q, gain)
+
+    def _now(self, t: float, state: State) -> tuple[_Part, Array, Array, Array, Array]:
+        """The part of the run at a time, and its state, torques and gain then."""
+        check_state("the law", state)
         fitting = [part for part in self._parts if part.coordinates == state.coordinates]
         if not fitting:
             raise _other_freedoms(state, t, self._parts[0].coordinates)
@@ -136,7 +156,7 @@ class TimeVaryingLQR(Law):
         w = (now - part.t[k]) / (part.t[k + 1] - part.t[k])
         tau, gain = ((1 - w) * x[k] + w * x[k + 1] for x in (part.torques, part.gains))
         q, qd = np.split(part.motion(now), [len(state.q)])
-        return _fed_back(self, part, state, q, qd, tau, gain)
+        return part, q, qd, tau, gain
 
     _given = ("t", "q", "qd")
 
@@ -187,6 +207,22 @@ def _fed_back(law: Law, part: _Part, state: State, q: Array, qd: Array, tau: Arr
     error = configurations.difference(configurations.normalized(q), state.q)
     torque[part.active] -= gain @ np.concatenate([error, state.qd - qd])
     return law._clipped(plan, torque)
+
+
+def _by_state(law: Law, part: _Part, state: State, q: Array, gain: Array) -> Array:
+    """The derivatives −K [∂(q ⊖ q_d); ∂q̇] of the torques of the last call; with ball joints by differences."""
+    tree, n = state.tree, len(state.qd)
+    space, by = tree.model.configurations, np.eye(2 * n)
+    if any(joint.chart is not None for joint in tree.model.movers):
+        wanted = space.normalized(q)
+        ahead, behind = (
+            np.array([space.difference(wanted, space.integrate(state.q, s * d)) for d in np.eye(n)])
+            for s in (STEP, -STEP)
+        )
+        by[:n, :n] = (ahead - behind).T / (2 * STEP)
+    found = np.zeros((n, 2 * n))
+    found[part.active] = -gain @ by
+    return law._free(found)
 
 
 def _other_freedoms(state: State, t: float, own: tuple[str, ...]) -> ScrewdynError:

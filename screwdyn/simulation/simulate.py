@@ -605,6 +605,11 @@ def simulate(
     for what, function in (("torque", torque), ("wrenches", wrenches)):
         if function is not None and not callable(function):
             raise ScrewdynError(f"{what} must be a function of (t, state); got {function!r}")
+    if sensitivities is not False and torque is not None and getattr(torque, "derivative", torque) is None:
+        raise ScrewdynError(
+            f"torque= is a law with a memory ({getattr(torque, '__name__', type(torque).__name__)}), which has no "
+            f"derivatives by the state; leave out sensitivities=, or give a function of the time and the state only"
+        )
     for what, flag in (("saturate", saturate), ("progress", progress)):
         if not isinstance(flag, bool | np.bool_):
             raise ScrewdynError(f"{what} must be True or False; got {flag!r}")

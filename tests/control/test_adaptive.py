@@ -82,7 +82,11 @@ def test_a_rate_that_is_too_high_stays_finite():
         ({"start": {"box": LOAD}}, sd.UnknownNameError, "crate"),
         ({"mass": (3.0, 1.0)}, sd.ScrewdynError, "least and the largest mass"),
         ({"start": 3.0}, sd.ScrewdynError, "must be an Inertia"),
-        ({"rate": -1.0}, sd.ScrewdynError, "rate at least 0"),
+        ({"mass": 3}, sd.ScrewdynError, "least and the largest mass"),
+        ({"rate": -1.0}, sd.ScrewdynError, "rate must be a number of at least 0"),
+        ({"rate": [1, 2]}, sd.ScrewdynError, "rate must be a number"),
+        ({"still": np.nan}, sd.ScrewdynError, "still must be a number of at least 0; got nan"),
+        ({"still": -1}, sd.ScrewdynError, "still must be a number"),
     ],
 )
 def test_errors(given, error, match):
@@ -95,3 +99,28 @@ def test_time_does_not_go_back():
     law(1.0, state)
     with pytest.raises(sd.ScrewdynError, match=r"time went back from 1 to 0.5 s"):
         law(0.5, state)
+    with pytest.raises(sd.ScrewdynError, match="the law was called with the time nan"):
+        law(np.nan, state)
+
+
+def test_a_load_that_is_grasped_again_between_two_calls_is_learned_anew():
+    arm, (q, qd, _) = sd.robots.ur5(), reference(0.0)
+    law, state = adaptive(), sd.State(arm, q, qd)
+    state = arm.grasp(state, LOAD, to="tool0", name="crate", twist="co_moving").state
+    for k in range(50):
+        law(1e-3 * k, state)
+    learned = law.estimates["crate"].mass
+    state = arm.grasp(state, "crate", to="wrist_3_link").state
+    law(0.05, state)
+    assert abs(law.estimates["crate"].mass - learned) < 0.01 < abs(learned - 1.0)
+    state = arm.release(state, "crate").state
+    state = arm.grasp(state, LOAD, to="tool0", name="crate", twist="co_moving").state
+    law(0.05, state)
+    assert law.estimates["crate"].mass == pytest.approx(1.0)
+
+
+def test_a_law_with_a_memory_has_no_derivatives():
+    arm, (q, qd, _) = sd.robots.ur5(), reference(0.0)
+    for law, name in ((adaptive(), "AdaptiveControl"), (control.MomentumObserver().around(adaptive()), "observed")):
+        with pytest.raises(sd.ScrewdynError, match=rf"torque= is a law with a memory \({name}\)"):
+            sd.simulate(arm, sd.State(arm, q, qd), 0.1, law, control_period=1e-2, sensitivities=True)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from cases import close, norm
+from cases import by_differences, close, norm
 from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY
+from mechanisms import four_bar
 
 import screwdyn as sd
 from screwdyn import control
@@ -79,27 +80,29 @@ def test_passivity_control_leaves_m_and_christoffels_c(seed, n):
     assert not tau[others].any()
 
 
-@pytest.mark.parametrize("law", [control.ComputedTorque, control.PassivityControl])
+@pytest.mark.parametrize("law", [control.ComputedTorque, control.PassivityControl, control.GravityCompensation])
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(x, marks=pytest.mark.soak) for x in range(2, 6))])
 def test_derivatives_are_those_of_differences(law, seed):
     """Also of torques that are clipped, which have none."""
     arm, tree, state, wanted, rng = case(seed, seed)
     gains = {"kp": 5.0, "kd": rng.uniform(1, 9, arm.nv)} if law is control.ComputedTorque else {"stiffness": 3.0}
+    given = (arm, lambda t: wanted)
+    if law is control.GravityCompensation:
+        given, gains = (arm,), {"damping": rng.uniform(1, 9, arm.nv)}
     tree.replace_joint("own", sd.revolute("z", damping=0.3, stiffness=2.0, friction=1e-4, effort=1e-3, name="sprung"))
     state = sd.State(tree, state.q, state.qd)
-    made, n = law(arm, lambda t: wanted, **gains), tree.nv
-    found = made.derivative(0.0, state)
-
-    def torque(d):
-        return made(0.0, sd.State(tree, tree.integrate(state.q, d[:n]), state.qd + d[n:]))
-
-    h = 1e-4
-    steps = ((1, 2 / 3), (2, -1 / 12))
-    expected = [sum(w * (torque(k * h * d) - torque(-k * h * d)) for k, w in steps) / h for d in np.eye(2 * n)]
-    np.testing.assert_allclose(found, np.transpose(expected), atol=1e-8 * (1 + np.abs(expected).max()))
-    torque(np.zeros(2 * n))
+    made = law(*given, **gains)
+    found, expected = made.derivative(0.0, state), by_differences(made, state)
+    np.testing.assert_allclose(found, expected, atol=1e-8 * (1 + np.abs(expected).max()))
+    made(0.0, state)
     assert made.saturated == ("sprung",)
     assert not found[tree.coordinates.index("sprung")].any()
+
+
+def test_derivatives_of_gravity_compensation_with_closed_loops():
+    tree, (q, qd) = four_bar()
+    law, state = control.GravityCompensation(tree, damping=3.0), sd.State(tree, q, qd)
+    np.testing.assert_allclose(law.derivative(0.0, state), by_differences(law, state), rtol=0, atol=1e-6)
 
 
 @given(SEEDS, SIZES)
@@ -156,6 +159,9 @@ def test_torques_stop_at_the_efforts():
             "none of the joints that this law drives",
         ),
         (lambda arm: control.ComputedTorque(arm, still(arm), kd=[1.0]), sd.ShapeError, "shoulder_pan"),
+        (lambda arm: control.ComputedTorque(arm, None), sd.ScrewdynError, "reference must be a function of time"),
+        (lambda arm: control.ComputedTorque(arm.compile(), still(arm)), sd.ScrewdynError, "made for a KinematicTree"),
+        (lambda arm: control.GravityCompensation(arm)(0.0, np.zeros(6)), sd.ShapeError, "a time and a State"),
         (lambda arm: control.ComputedTorque(arm, still(arm), kd=np.nan), sd.ShapeError, "kd must be"),
         (lambda arm: control.PassivityControl(arm, lambda t: ([0.0],) * 3)(0.0, sd.State(arm)), sd.ShapeError, "elbow"),
         (

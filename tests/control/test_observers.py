@@ -122,16 +122,33 @@ def twice(observer, state, tau):
 @pytest.mark.parametrize(
     ("what", "error", "match"),
     [
-        (lambda s: control.MomentumObserver(gain=0.0), sd.ScrewdynError, "positive"),
+        (lambda s: control.MomentumObserver(gain=0.0), sd.ScrewdynError, "gain must be a number of at least"),
+        (lambda s: control.MomentumObserver([1, 2]), sd.ScrewdynError, "gain must be a number"),
+        (
+            lambda s: control.MomentumObserver()(np.nan, s, np.zeros(6)),
+            sd.ScrewdynError,
+            "observer was called with the",
+        ),
+        (
+            lambda s: control.PayloadEstimator("tool0", noise=0.1)(np.nan, s, 0.0),
+            sd.ScrewdynError,
+            "estimator was called with the time nan",
+        ),
+        (lambda s: control.MomentumObserver()(0.0, s.q, s.qd), sd.ShapeError, "called with a time and a State"),
         (lambda s: control.PayloadEstimator("crate", noise=0.1)(0.0, s, np.zeros(6)), sd.UnknownNameError, "crate"),
         (lambda s: control.PayloadEstimator("tool0", noise=0.0)(0.0, s, np.zeros(6)), sd.ScrewdynError, "noise"),
-        (lambda s: control.PayloadEstimator("tool0", noise=0.1, window=0), sd.ScrewdynError, "at least 1 call"),
+        (lambda s: control.PayloadEstimator("tool0", noise=0.1, window=0), sd.ScrewdynError, "number of at least 1"),
         (lambda s: control.PayloadEstimator("tool0", noise=0.1, window=2.5), sd.ScrewdynError, "whole number"),
-        (lambda s: control.PayloadEstimator("tool0", noise=-0.1), sd.ScrewdynError, "noise must be finite numbers"),
+        (
+            lambda s: control.PayloadEstimator("tool0", noise=-0.1),
+            sd.ScrewdynError,
+            "noise must be a number of at least 0",
+        ),
         (lambda s: control.PayloadEstimator("tool0", noise={"elbw": 1.0})(0.0, s, 0.0), sd.UnknownNameError, "elbow"),
         (lambda s: twice(control.MomentumObserver(), s, np.full(6, np.nan)), sd.ShapeError, "must be finite"),
         (lambda s: twice(control.MomentumObserver(), s, {"elbw": 1.0}), sd.UnknownNameError, "elbow_joint"),
         (lambda s: control.PayloadEstimator("tool0", noise=0.1).inertia, sd.ScrewdynError, "no window has ended"),
+        (lambda s: control.PayloadEstimator("tool0", noise=0.1).covariance, sd.ScrewdynError, "no window has ended"),
     ],
 )
 def test_errors(what, error, match):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import by_differences
 from numpy.testing import assert_allclose
 from scipy.integrate import solve_ivp
 from scipy.linalg import solve_continuous_are
@@ -81,7 +82,9 @@ def test_a_ball_joint_is_regulated_in_its_own_axes():
     turned = tree.integrate(tree.neutral(), [0.3, -0.4, 0.8, 0.0])
     q = tree.equilibrium(turned)
     law = control.LQR(tree, q, [100.0] * 4 + [1.0] * 4, 0.01)
-    run = sd.simulate(tree, sd.State(tree, tree.integrate(q, [0.1, -0.1, 0.1, 0.1])), 4.0, law, step=0.1)
+    off = sd.State(tree, tree.integrate(q, [0.1, -0.1, 0.1, 0.1]), [0.1, 0.2, -0.3, 0.4])
+    assert_allclose(law.derivative(0.0, off), by_differences(law, off), rtol=0, atol=1e-8 * np.abs(law.gain).max())
+    run = sd.simulate(tree, sd.State(tree, off.q), 4.0, law, step=0.1)
     assert np.abs(tree.difference(q, run.q[-1])).max() < 1e-3
 
 
@@ -136,6 +139,7 @@ def test_along_a_run_a_disturbed_crucible_returns():
         ends[name] = np.abs(run.q[-50:, 2] - plan.q[-50:, 2]).max()
     assert ends["along"] < 0.2 * ends["open"]
     assert law(5.0, plan.states[-1]).shape == (3,)
+    assert_allclose(law.derivative(0.7, off), by_differences(law, off, 0.7), rtol=1e-7, atol=1e-7)
 
 
 def test_parts_of_a_run_before_and_after_a_grasp():
@@ -182,6 +186,12 @@ def test_other_errors():
     with pytest.raises(sd.ScrewdynError, match=r"q is no equilibrium; it accelerates .*hook by .*tree\.equilibrium"):
         control.LQR(arm, [0.3, 0.2, 1.0], 1.0, 1.0)
     law = control.LQR(arm, q, 1.0, 1.0)
+    with pytest.raises(sd.ShapeError, match="called with a time and a State"):
+        law(0.0, q)
+    with pytest.raises(sd.ScrewdynError, match="made along a Run"):
+        control.TimeVaryingLQR(None, 1.0, 1.0)
+    with pytest.raises(sd.ScrewdynError, match=r"a LQR is called with the state of one run, .* torque\(t, q, qd\)"):
+        arm.compile().rollout(q, np.zeros(3), 2, 1e-3, law)
     with pytest.raises(sd.ScrewdynError, match="it lacks hook; make one for each tree"):
         law(0.0, sd.State(sd.robots.pelican()))
 

@@ -339,23 +339,13 @@ class PayloadEstimator:
         values, axes = np.linalg.eigh(self._information / np.outer(size, size))
         return size, values, axes
 
-    def _check_ended(self) -> None:
-        """Raise ScrewdynError before the end of the first window."""
-        if not self.windows:
-            raise ScrewdynError(f"no window has ended yet; call the estimator {self.window + 1} times")
-
     @property
     def covariance(self) -> Array:
         """Of [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz], (10, 10).
 
-        What is not determined has an infinite variance, and NaN for its covariances.
-
-        Raises
-        ------
-        ScrewdynError
-            Before the end of the first window.
+        What is not determined, as all is before the end of the first window, has an infinite variance, and NaN for its
+        covariances.
         """
-        self._check_ended()
         size, values, axes = self._scaled
         known = values > _UNDETERMINED
         root = axes[:, known] / np.sqrt(values[known])
@@ -381,7 +371,8 @@ class PayloadEstimator:
         ScrewdynError
             Before the end of the first window.
         """
-        self._check_ended()
+        if not self.windows:
+            raise ScrewdynError(f"no window has ended yet; call the estimator {self.window + 1} times")
         x = self.parameters
         if not is_consistent(x):
             size, values, axes = self._scaled

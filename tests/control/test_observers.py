@@ -148,7 +148,6 @@ def twice(observer, state, tau):
         (lambda s: twice(control.MomentumObserver(), s, np.full(6, np.nan)), sd.ShapeError, "must be finite"),
         (lambda s: twice(control.MomentumObserver(), s, {"elbw": 1.0}), sd.UnknownNameError, "elbow_joint"),
         (lambda s: control.PayloadEstimator("tool0", noise=0.1).inertia, sd.ScrewdynError, "no window has ended"),
-        (lambda s: control.PayloadEstimator("tool0", noise=0.1).covariance, sd.ScrewdynError, "no window has ended"),
     ],
 )
 def test_errors(what, error, match):

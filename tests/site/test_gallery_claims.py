@@ -223,6 +223,15 @@ def test_set_down(found):
     assert_allclose(stops - begins, v / (found.FRICTION * 9.81), atol=1e-5)
 
 
+def test_guide_by_hand(found):
+    """Alone, the hand holds the weight of the crate, 29 N, and the pull against damping."""
+    knows, lacks = found.laws
+    assert found.falls[knows] < 0.003 < 0.1 < found.falls[lacks]
+    assert found.pulls[lacks].max() > found.pulls[knows].max() + 25
+    before = found.run.t < 1.0
+    assert_allclose(found.heights[knows][before], found.heights[lacks][before], rtol=0, atol=1e-9)
+
+
 def test_sway_along_a_run(found):
     assert found.last["LQR along the run"] < 0.1 * found.last["follow the arm's path"]
 

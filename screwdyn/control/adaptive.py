@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from screwdyn.backends.c import identifiers
-from screwdyn.control.laws import _TAU, LARGEST, Arithmetic, PassivityControl, Reference, _Plan, number, since
+from screwdyn.control.laws import _TAU, Arithmetic, PassivityControl, Reference, _Plan, number, since
 from screwdyn.core import Array, ArrayLike, InertiaError, ScrewdynError, UnknownNameError, expressions
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.physics import Robot, State
@@ -102,13 +102,13 @@ class AdaptiveControl(PassivityControl):
         still: float = 0.0,
     ) -> None:
         super().__init__(tree, reference, stiffness=stiffness, damping=damping)
-        if isinstance(links, str) or not isinstance(links, Sequence):
+        if isinstance(links, str) or not isinstance(links, Sequence) or not all(isinstance(x, str) for x in links):
             raise ScrewdynError(f"links must be a sequence of names; got {links!r}")
         masses = expressions.read_or_nan(mass)
         if masses.shape != (2,) or not 0 <= masses[0] < masses[1]:
             raise ScrewdynError(f"mass must be the least and the largest mass of a load, kg; got {mass!r}")
         self.links, self.masses = tuple(links), mass
-        self.rate, self.still = number("rate", rate, largest=LARGEST), number("still", still)
+        self.rate, self.still = number("rate", rate), number("still", still, finite=False)
         self._starts: dict[str, Array] = {}
         start = Inertia.box(1.0, (0.5, 0.5, 0.5)) if start is None else start
         for link in self.links:

@@ -24,8 +24,8 @@ from screwdyn.physics.quantities import Result
 _TAU = Result("tau", ("v",), "N m or N")
 # Step of differences of errors along freedoms of ball joints, rad and m.
 STEP = 1e-5
-# Bounds of positive and of finite numbers.
-LEAST, LARGEST = np.finfo(float).tiny, np.finfo(float).max
+# The least positive number.
+LEAST = np.finfo(float).tiny
 # Positions, rates and accelerations of the driven joints at a time.
 Reference = Callable[[float], tuple[ArrayLike, ArrayLike, ArrayLike]]
 
@@ -50,19 +50,29 @@ def _slopes(force: Callable[[Array], Array], at: Array, value: Array, rows: Arra
     return np.array([force(at + unit) - value for unit in np.eye(len(at))[rows]])[:, rows]
 
 
-def number(what: str, value: Any, least: float = 0.0, largest: float = math.inf) -> float:
-    """A number within bounds; ScrewdynError for anything else."""
+def number(what: str, value: Any, least: float = 0.0, finite: bool = True) -> float:
+    """A number of at least some size, or above zero if that is ``LEAST``; ScrewdynError for anything else."""
     found = expressions.read_or_nan(value)
-    if found.shape != () or not least <= found <= largest:
-        below = f" and at most {largest:g}" if math.isfinite(largest) else ""
-        raise ScrewdynError(f"{what} must be a number of at least {least:g}{below}; got {value!r}")
+    if found.shape != () or not found >= least or (finite and np.isinf(found)):
+        above = "above 0" if least == LEAST else f"of at least {least:g}"
+        raise ScrewdynError(f"{what} must be a {'finite ' * finite}number {above}; got {value!r}")
     return float(found)
 
 
 def check_state(what: str, state: Any) -> None:
     """Raise ShapeError unless something was called with a state."""
     if not hasattr(state, "topology"):
-        raise ShapeError(f"{what} is called with a time and a State(tree, q, qd); got {type(state).__name__} {state!r}")
+        raise ShapeError(f"{what} is called with a time and a State(tree, q, qd); got {type(state).__name__}")
+
+
+def difference_by_state(tree: Robot, wanted: Array, q: Array) -> Array:
+    """∂(q ⊖ wanted)/∂q along the freedoms, (nv, nv); with ball joints by differences."""
+    space, one = tree.model.configurations, np.eye(tree.nv)
+    if all(joint.chart is None for joint in tree.model.movers):
+        return one
+    ends = ([space.difference(wanted, space.integrate(q, s * d)) for d in one] for s in (STEP, -STEP))
+    ahead, behind = map(np.array, ends)
+    return np.asarray((ahead - behind).T / (2 * STEP))
 
 
 def since(last: float | None, t: float, state: State, what: str) -> float:
@@ -296,14 +306,10 @@ class TrackingLaw(Law):
 
     def _errors_by_state(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array]:
         """Derivatives of the errors of positions and of rates by [q; q̇], (driven, 2 nv)."""
-        one = np.eye(len(state.qd))
-        rows, zero, by_q = one[plan.driven], np.zeros_like(one[plan.driven]), one[plan.driven]
-        if plan.several:
-            space = plan.tree.model.configurations
-            ends = (State.of(plan.tree, space.integrate(state.q, s * d), state.qd) for d in one for s in (STEP, -STEP))
-            errors = np.array([self._errors(plan, t, end)[0] for end in ends])
-            by_q = (errors[::2] - errors[1::2]).T / (2 * STEP)
-        return np.hstack([by_q, zero]), np.hstack([zero, rows])
+        wanted, one = state.q.copy(), np.eye(len(state.qd))
+        wanted[plan.positions] = np.asarray(self.reference(t)[0])[plan.positions_of_reference]
+        by_q = difference_by_state(plan.tree, wanted, state.q)
+        return np.hstack([by_q, 0 * one])[plan.driven], np.hstack([0 * one, one])[plan.driven]
 
     def _driving_by_state(self, plan: _Plan, state: State, by_state: Array, M: Array, qdd_by_state: Array) -> Array:
         """As :meth:`_driving`, ∂τ/∂[q; q̇], of the derivatives of the forces and of the wanted accelerations."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.control.laws import LARGEST, LEAST, number, since
+from screwdyn.control.laws import LEAST, number, since
 from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.mechanism import Inertia, Topology, check_open
 from screwdyn.physics import Robot, State, by_name
@@ -103,7 +103,7 @@ class MomentumObserver:
     """
 
     def __init__(self, gain: float = 50.0, threshold: float = np.inf) -> None:
-        self.gain, self.threshold = number("gain", gain, LEAST, LARGEST), number("threshold", threshold, LEAST)
+        self.gain, self.threshold = number("gain", gain, LEAST), number("threshold", threshold, LEAST, finite=False)
         self.residual, self._names = np.zeros(0), tuple[str, ...]()
         self._momentum = _Momentum()
 
@@ -221,11 +221,11 @@ class PayloadEstimator:
         momentum_noise: float | Mapping[str, float] = 0.0,
         window: int = 20,
     ) -> None:
-        if not number("window", window, 1, LARGEST).is_integer():
+        if not number("window", window, 1).is_integer():
             raise ScrewdynError(f"window must be a whole number of calls; got {window!r}")
         for what, given in (("noise", noise), ("momentum_noise", momentum_noise)):
             for name, x in given.items() if isinstance(given, Mapping) else [("", given)]:
-                number(f"{what} of {name!r}" if name else what, x, largest=LARGEST)
+                number(f"{what} of {name!r}" if name else what, x)
         self.link, self.window, self.windows = link, int(window), 0
         self._noise, self._momentum_noise = noise, momentum_noise
         self._momentum = _Momentum()

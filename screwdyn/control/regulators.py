@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.control.laws import STEP, Law, _check_numbers, check_state
+from screwdyn.control.laws import Law, _check_numbers, check_state, difference_by_state
 from screwdyn.core import Array, ArrayLike, ScrewdynError, ShapeError
 from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.state import State
@@ -26,7 +27,30 @@ _FOLDS = 5.0
 Weights = ArrayLike | Callable[[tuple[str, ...]], ArrayLike]
 
 
-class LQR(Law):
+class _Regulator(Law):
+    """τ = τ_d − K [q ⊖ q_d; q̇ − q̇_d] of all freedoms."""
+
+    @abstractmethod
+    def _now(self, t: float, state: State) -> tuple[_Part, Array, Array, Array, Array]:
+        """The freedoms at a time, and q_d, q̇_d, τ_d and K."""
+
+    def __call__(self, t: float, state: State) -> Array:
+        """Torques of all freedoms of the state's tree, (nv,), N m or N; zero for passive ones."""
+        check_state("the law", state)
+        return _fed_back(self, state, *self._now(t, state))
+
+    def derivative(self, t: float, state: State) -> Array:
+        """∂τ/∂[q; q̇], (nv, 2 nv), for ``simulate(…, sensitivities=…)``; zero where torques are clipped."""
+        self(t, state)
+        part, q, _, _, gain = self._now(t, state)
+        tree, n, by = state.tree, len(state.qd), np.eye(2 * len(state.qd))
+        by[:n, :n] = difference_by_state(tree, tree.model.configurations.normalized(q), state.q)
+        found = np.zeros((n, 2 * n))
+        found[part.active] = -gain @ by
+        return self._free(found)
+
+
+class LQR(_Regulator):
     """τ = τ₀ − K [q ⊖ q₀; q̇] with K of the least ∫ xᵀ Q x + uᵀ R u dt of the linear model about an equilibrium.
 
     x = [q ⊖ q₀; q̇] has all freedoms, u = τ − τ₀ the active ones, so that motors damp the swing of passive joints. K is
@@ -79,24 +103,17 @@ class LQR(Law):
         self.cost, self.gain = _riccati(model, *_weights(model, Q, R))
         self._part = _Part(model.coordinates, _indices(model), np.zeros(1), self.tau, self.gain)
 
-    def __call__(self, t: float, state: State) -> Array:
-        """Torques of all freedoms of the state's tree, (nv,), N m or N; zero for passive ones."""
-        check_state("the law", state)
+    def _now(self, t: float, state: State) -> tuple[_Part, Array, Array, Array, Array]:
         if state.coordinates != self._part.coordinates:
             raise _other_freedoms(state, t, self._part.coordinates)
-        return _fed_back(self, self._part, state, self.q, np.zeros(len(state.qd)), self.tau, self.gain)
-
-    def derivative(self, t: float, state: State) -> Array:
-        """∂τ/∂[q; q̇], (nv, 2 nv), for ``simulate(…, sensitivities=…)``; zero where torques are clipped."""
-        self(t, state)
-        return _by_state(self, self._part, state, self.q, self.gain)
+        return self._part, self.q, np.zeros(len(state.qd)), self.tau, self.gain
 
     def _recorded(self, at: Any) -> list[Any]:
         _check_numbers(at, passive=True)
         return super()._recorded(at)
 
 
-class TimeVaryingLQR(Law):
+class TimeVaryingLQR(_Regulator):
     """τ = τ_d(t) − K(t) [q ⊖ q_d(t); q̇ − q̇_d(t)] along a run, K of the least ∫ xᵀ Q x + uᵀ R u dt up to its end.
 
     K = R⁻¹ Bᵀ P, where −Ṗ = Aᵀ P + P A − P B R⁻¹ Bᵀ P + Q goes backward along the linear models at the samples: by the
@@ -132,20 +149,7 @@ class TimeVaryingLQR(Law):
             if motion.t[0] < motion.t[-1]:
                 self._parts.append(_along(motion, Q, R, final))
 
-    def __call__(self, t: float, state: State) -> Array:
-        """Torques of all freedoms of the state's tree, (nv,), N m or N; zero for passive ones."""
-        part, q, qd, tau, gain = self._now(t, state)
-        return _fed_back(self, part, state, q, qd, tau, gain)
-
-    def derivative(self, t: float, state: State) -> Array:
-        """∂τ/∂[q; q̇], (nv, 2 nv), for ``simulate(…, sensitivities=…)``; zero where torques are clipped."""
-        part, q, qd, tau, gain = self._now(t, state)
-        _fed_back(self, part, state, q, qd, tau, gain)
-        return _by_state(self, part, state, q, gain)
-
     def _now(self, t: float, state: State) -> tuple[_Part, Array, Array, Array, Array]:
-        """The part of the run at a time, and its state, torques and gain then."""
-        check_state("the law", state)
         fitting = [part for part in self._parts if part.coordinates == state.coordinates]
         if not fitting:
             raise _other_freedoms(state, t, self._parts[0].coordinates)
@@ -186,7 +190,7 @@ class TimeVaryingLQR(Law):
         (y0, r0), (y1, r1) = (row[held:].reshape(2, 2 * n) for row in (before, after))
         y = y0 + x * x * (3.0 - 2.0 * x) * (y1 - y0) + h * x * (1.0 - x) * ((1.0 - x) * r0 - x * r1)
         part = _Part(names, active, before[:1], tau, K)
-        return [_fed_back(at.host(self), part, at, y[:n], y[n:], tau, K) * at.present]
+        return [_fed_back(at.host(self), at, part, y[:n], y[n:], tau, K) * at.present]
 
 
 class _Part(NamedTuple):
@@ -200,29 +204,13 @@ class _Part(NamedTuple):
     motion: Any = None
 
 
-def _fed_back(law: Law, part: _Part, state: State, q: Array, qd: Array, tau: Array, gain: Array) -> Array:
+def _fed_back(law: Law, state: State, part: _Part, q: Array, qd: Array, tau: Array, gain: Array) -> Array:
     """τ − K x, clipped at what motors can give."""
     plan, torque = law._planned(state), np.zeros_like(state.qd) + tau
     configurations = plan.tree.model.configurations
     error = configurations.difference(configurations.normalized(q), state.q)
     torque[part.active] -= gain @ np.concatenate([error, state.qd - qd])
     return law._clipped(plan, torque)
-
-
-def _by_state(law: Law, part: _Part, state: State, q: Array, gain: Array) -> Array:
-    """The derivatives −K [∂(q ⊖ q_d); ∂q̇] of the torques of the last call; with ball joints by differences."""
-    tree, n = state.tree, len(state.qd)
-    space, by = tree.model.configurations, np.eye(2 * n)
-    if any(joint.chart is not None for joint in tree.model.movers):
-        wanted = space.normalized(q)
-        ahead, behind = (
-            np.array([space.difference(wanted, space.integrate(state.q, s * d)) for d in np.eye(n)])
-            for s in (STEP, -STEP)
-        )
-        by[:n, :n] = (ahead - behind).T / (2 * STEP)
-    found = np.zeros((n, 2 * n))
-    found[part.active] = -gain @ by
-    return law._free(found)
 
 
 def _other_freedoms(state: State, t: float, own: tuple[str, ...]) -> ScrewdynError:

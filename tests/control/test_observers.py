@@ -122,8 +122,8 @@ def twice(observer, state, tau):
 @pytest.mark.parametrize(
     ("what", "error", "match"),
     [
-        (lambda s: control.MomentumObserver(gain=0.0), sd.ScrewdynError, "gain must be a number of at least"),
-        (lambda s: control.MomentumObserver([1, 2]), sd.ScrewdynError, "gain must be a number"),
+        (lambda s: control.MomentumObserver(gain=0.0), sd.ScrewdynError, "gain must be a finite number above 0"),
+        (lambda s: control.MomentumObserver([1, 2]), sd.ScrewdynError, "gain must be a finite number"),
         (
             lambda s: control.MomentumObserver()(np.nan, s, np.zeros(6)),
             sd.ScrewdynError,
@@ -142,7 +142,7 @@ def twice(observer, state, tau):
         (
             lambda s: control.PayloadEstimator("tool0", noise=-0.1),
             sd.ScrewdynError,
-            "noise must be a number of at least 0",
+            "noise must be a finite number of at least 0",
         ),
         (lambda s: control.PayloadEstimator("tool0", noise={"elbw": 1.0})(0.0, s, 0.0), sd.UnknownNameError, "elbow"),
         (lambda s: twice(control.MomentumObserver(), s, np.full(6, np.nan)), sd.ShapeError, "must be finite"),

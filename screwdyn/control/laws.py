@@ -237,8 +237,6 @@ class TrackingLaw(Law):
 
     def __init__(self, tree: Robot, reference: Reference, **gains: ArrayLike) -> None:
         super().__init__(tree, **gains)
-        if not callable(reference):
-            raise ScrewdynError(f"reference must be a function of time that returns (q, qd, qdd); got {reference!r}")
         self.reference = reference
         self._plausible: _Plan | None = None  # the plan with which positions of the reference were checked
 
@@ -265,6 +263,10 @@ class TrackingLaw(Law):
 
     def _errors(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array, Array]:
         """Errors of positions and of rates, and the accelerations of the reference, of the driven freedoms."""
+        if not callable(self.reference):
+            raise ShapeError(
+                f"the reference must be a function of time; got {self.reference!r}, which serves C source only"
+            )
         given = self.reference(t)
         if not isinstance(given, tuple | list) or len(given) != 3:
             raise ShapeError(f"the reference must return (q, qd, qdd); it returned {given!r} at t = {t:g} s")

@@ -283,11 +283,11 @@ class Compiled(Numbers, Configurations, TakesOut):
         ]
         done = np.full((given.count, 1), count)
         if model.nv and given.count:
+            given.check_closed()
             stepper = fast._stepper(method, given, dt)
             if union is not None:
                 given.change(partial(fast._stepper_of, values={}, dt=dt))
             given.check_apart(fast, dt)
-            given.check_closed()
             done = self._run(stepper, given, (t0, dt), count, record, stored[: len(given.state)])
             given.check_finite(failed=bool((done < count).any()))
         q_end, qd_end = hand_over([x.reshape(*lead, x.shape[-1]) for x in stored[:2]], out)

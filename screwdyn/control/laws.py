@@ -182,11 +182,23 @@ class Law(ABC):
             tree.model.joint_forces.acting,
         )
 
-    def _free(self, by_state: Array) -> Array:
-        """Derivatives of the torques of the last call, with zeros where they were clipped."""
-        if self._plan is not None and self.saturated:
-            by_state[np.isin(self._plan.tree.coordinates, self.saturated)] = 0.0
-        return by_state
+    def derivative(self, t: float, state: State) -> Array:
+        """∂τ/∂[q; q̇], (nv, 2 nv), for ``simulate(…, sensitivities=…)``; zero where torques are clipped.
+
+        It is exact for the laws below, but for trees with closed loops, and by differences for others.
+        """
+        found = self._by_state(self._planned(state), t, state)
+        self(t, state)
+        found[np.isin(state.coordinates, self.saturated)] = 0.0
+        return found
+
+    def _by_state(self, plan: _Plan, t: float, state: State) -> Array:
+        """∂τ/∂[q; q̇] of torques that are not clipped."""
+        n, space = len(state.qd), plan.tree.model.configurations
+        one = STEP * np.eye(2 * n)
+        ends = [(space.integrate(state.q, d[:n]), state.qd + d[n:]) for d in (*one, *-one)]
+        torques = np.array([self(t, State.of(plan.tree, *end, own=False)) for end in ends])
+        return np.asarray((torques[: 2 * n] - torques[2 * n :]).T / (2 * STEP))
 
     _given: tuple[str, ...] = ("q", "qd")  # arguments in C
 
@@ -380,24 +392,14 @@ class GravityCompensation(Law):
         tau[plan.driven] -= self.damping[plan.of_reference] * state.qd[plan.driven]
         return self._clipped(plan, tau)
 
-    def derivative(self, t: float, state: State) -> Array:
-        """∂τ/∂[q; q̇], (nv, 2 nv), for ``simulate(…, sensitivities=…)``; zero where torques are clipped.
-
-        Exact, and with closed loops by differences.
-        """
-        plan, n = self._planned(state), len(state.qd)
-        tree, own = plan.tree, plan.tree.model.joint_forces
-        found = np.zeros((n, 2 * n))
-        if tree.topology.loops:
-            space, one = tree.model.configurations, STEP * np.eye(2 * n)
-            ends = [(space.integrate(state.q, d[:n]), state.qd + d[n:]) for d in (*one, *-one)]
-            values = np.array([self(t, State.of(tree, *end, own=False)) for end in ends])
-            return np.asarray((values[: 2 * n] - values[2 * n :]).T / (2 * STEP))
-        by_q = tree.model.derived(Derivatives).gravity_vector(state.q) + np.diag(own.stiffness)
-        found[plan.driven, :n] = by_q[plan.driven]
+    def _by_state(self, plan: _Plan, t: float, state: State) -> Array:
+        model, n = plan.tree.model, len(state.qd)
+        if model.topology.loops:
+            return super()._by_state(plan, t, state)
+        by_q, found = model.derived(Derivatives).gravity_vector(state.q), np.zeros((n, 2 * n))
+        found[plan.driven, :n] = (by_q + np.diag(model.joint_forces.stiffness))[plan.driven]
         found[plan.driven, n:] = -(self.damping[plan.of_reference][:, None] * np.eye(n)[plan.driven])
-        self(t, state)
-        return self._free(found)
+        return found
 
 
 class ComputedTorque(TrackingLaw):
@@ -432,16 +434,12 @@ class ComputedTorque(TrackingLaw):
         qdd = qdd - self.kd[plan.of_reference] * rate - self.kp[plan.of_reference] * error
         return self._driving(plan, state, partial(plan.tree.inverse_dynamics, state.q, state.qd), qdd)
 
-    def derivative(self, t: float, state: State) -> Array:
-        """∂τ/∂[q; q̇], (nv, 2 nv), exact, for ``simulate(…, sensitivities=…)``; zero where torques are clipped."""
-        plan = self._planned(state)
-        tau, qdd = self._exact(plan, t, state)
+    def _by_state(self, plan: _Plan, t: float, state: State) -> Array:
+        _, qdd = self._exact(plan, t, state)
         by_q, by_qd, M = plan.tree.model.derived(Derivatives).inverse_dynamics(state.q, state.qd, qdd)
         error, rate = self._errors_by_state(plan, t, state)
         wanted = -self.kd[plan.of_reference][:, None] * rate - self.kp[plan.of_reference][:, None] * error
-        found = self._driving_by_state(plan, state, np.hstack([by_q, by_qd]), M, wanted)
-        found[self._clipped(plan, tau) != tau] = 0.0
-        return found
+        return self._driving_by_state(plan, state, np.hstack([by_q, by_qd]), M, wanted)
 
 
 class PassivityControl(TrackingLaw):
@@ -475,10 +473,8 @@ class PassivityControl(TrackingLaw):
         plan = self._planned(state)
         return self._clipped(plan, self._passive(plan, t, state)[0])
 
-    def derivative(self, t: float, state: State) -> Array:
-        """∂τ/∂[q; q̇], (nv, 2 nv), exact, for ``simulate(…, sensitivities=…)``; zero where torques are clipped."""
-        plan = self._planned(state)
-        tau, slip, qdd = self._passive(plan, t, state)
+    def _by_state(self, plan: _Plan, t: float, state: State) -> Array:
+        _, slip, qdd = self._passive(plan, t, state)
         derivatives = plan.tree.model.derived(Derivatives)
         by_q, by_qd, by_ref, M = derivatives.reference_dynamics(state.q, state.qd, state.qd - slip, qdd)
         error, rate = self._errors_by_state(plan, t, state)
@@ -487,7 +483,6 @@ class PassivityControl(TrackingLaw):
         by_state = np.hstack([by_q, by_qd + by_ref]) - by_ref[:, plan.driven] @ by_slip
         found = self._driving_by_state(plan, state, by_state, M, -stiffness * rate)
         found[plan.driven] -= damping * by_slip
-        found[self._clipped(plan, tau) != tau] = 0.0
         return found
 
     def _passive(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array, Array]:

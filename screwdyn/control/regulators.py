@@ -39,15 +39,13 @@ class _Regulator(Law):
         check_state("the law", state)
         return _fed_back(self, state, *self._now(t, state))
 
-    def derivative(self, t: float, state: State) -> Array:
-        """∂τ/∂[q; q̇], (nv, 2 nv), for ``simulate(…, sensitivities=…)``; zero where torques are clipped."""
-        self(t, state)
+    def _by_state(self, plan: Any, t: float, state: State) -> Array:
         part, q, _, _, gain = self._now(t, state)
-        tree, n, by = state.tree, len(state.qd), np.eye(2 * len(state.qd))
-        by[:n, :n] = difference_by_state(tree, tree.model.configurations.normalized(q), state.q)
+        n, by = len(state.qd), np.eye(2 * len(state.qd))
+        by[:n, :n] = difference_by_state(plan.tree, plan.tree.model.configurations.normalized(q), state.q)
         found = np.zeros((n, 2 * n))
         found[part.active] = -gain @ by
-        return self._free(found)
+        return found
 
 
 class LQR(_Regulator):

@@ -130,7 +130,7 @@ class Contact:
     def __post_init__(self) -> None:
         which = f"contact {self.name!r}"
         points = _numbers(self.points, f"the points of {which}", (-1, 3))
-        radii = _numbers(self.radii, f"the radii of {which}", ())
+        radii = _numbers(self.radii, f"the radii of {which}", None)
         shapes = tuple(self.shapes)
         if not len(points) and not shapes:
             raise ContactError(f"{which} has no point; give points=, in the frame of {self.link!r}")
@@ -238,11 +238,14 @@ def bodies_of(link: str, shapes: Sequence[Shape]) -> list[Shape]:
     return chosen
 
 
-def _numbers(value: ArrayLike, what: str, shape: tuple[int, ...]) -> Array:
-    """Finite numbers, of a given shape unless it is that of a single one; ShapeError."""
+def _numbers(value: ArrayLike, what: str, shape: tuple[int, ...] | None) -> Array:
+    """Finite numbers, of a given shape or of any; ShapeError."""
     found = np.array(expressions.floats(expressions.read(value, what), what))
-    fits = found.ndim == len(shape) and all(n in (-1, m) for n, m in zip(shape, found.shape, strict=True))
-    if not (fits or not shape) or not expressions.is_bounded(found):
-        wanted = "finite numbers" + (f" of shape {shape}".replace("-1", "k") if shape else "")
+    fits = shape is None or (
+        found.ndim == len(shape) and all(n in (-1, m) for n, m in zip(shape, found.shape, strict=True))
+    )
+    if not fits or not expressions.is_bounded(found):
+        several = "finite numbers" + (f" of shape {shape}".replace("-1", "k") if shape else "")
+        wanted = "a finite number" if shape == () else several
         raise ShapeError(f"{what} must be {wanted}, at most {expressions.LARGEST:g}; got {value!r}")
     return found

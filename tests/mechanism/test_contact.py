@@ -185,7 +185,9 @@ def test_errors(given, error, message):
     assert tree.topology is before
 
 
-@pytest.mark.parametrize("given", [((0, 0, 0),), ((0, 0, np.inf),), ((0, 0, 1), np.nan), ((0, 1),), ("up",)])
+@pytest.mark.parametrize(
+    "given", [((0, 0, 0),), ((0, 0, np.inf),), ((0, 0, 1), np.nan), ((0, 1),), ("up",), ((0, 1, 0), (0, -9, 0))]
+)
 def test_planes_that_are_none(given):
     with pytest.raises(sd.ShapeError, match="of a Plane"):
         sd.Plane(*given)

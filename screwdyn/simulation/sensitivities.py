@@ -40,6 +40,8 @@ from screwdyn.simulation.hybrid import TreeMotion
 _STEP = 1e-5
 # Twist of a home pose, rad and m, below which a change has not moved it; and relative to the largest of a run.
 _STILL, _SMALL = 1e-11, 1e-9
+# Deviation of the derivative of a change along one direction, of length about 1, that is rounding.
+_UNMOVED = 1e-9
 # Singular values of mobilities, relative to the largest, that count as zero where loops and stops hold the same.
 _DEPENDENT = 1e-9
 # Share of the cubic part of the slopes in an interval above which it is divided; least part of a step of the run, and
@@ -47,6 +49,8 @@ _DEPENDENT = 1e-9
 _CUBIC, _LEAST, _SHORTEST = 4e-3, 1e-4, 1e-12
 # Steps of the run in a motion of which all begin an interval; intervals that are solved together, for their memory.
 _FEW, _AT_ONCE = 10, 256
+# Calls of a function of the user from which its derivatives at many are found.
+_NODES = 14
 # Gauss-Legendre points on (0, 1), their weights, the integrals of their Lagrange polynomials up to each point, and the
 # weights that give the cubic part of a function.
 _POINTS, _WEIGHTS = (0.5 * (np.polynomial.legendre.leggauss(4)[0] + 1), 0.5 * np.polynomial.legendre.leggauss(4)[1])
@@ -115,14 +119,19 @@ class Direction:
     more: Array = field(default_factory=lambda: np.zeros(10))
     symbol: Symbol | None = None
     number: Number | None = None
+    # Trees that are made already, by what they are made of.
+    _made: dict[tuple[Robot, float], Robot] = field(default_factory=dict, repr=False)
 
     def tree(self, tree: Robot, s: float) -> Robot:
         """The tree at a step."""
-        if self.homes:
-            tree = _with_homes(tree, {x: s * twist for x, twist in self.homes.items()})
-        if self.symbol is not None:
-            tree = self.symbol.tree(tree, s)
-        return _with_inertia(tree, self.link, s * self.more) if self.link in tree.links else tree
+        if not (s and (self.homes or self.symbol or self.link in tree.links)):
+            return tree
+        if (tree, s) not in self._made:
+            other = _with_homes(tree, {x: s * twist for x, twist in self.homes.items()}) if self.homes else tree
+            other = other if self.symbol is None else self.symbol.tree(other, s)
+            more = self.link in tree.links
+            self._made[tree, s] = _with_inertia(other, self.link, s * self.more) if more else other
+        return self._made[tree, s]
 
     def change(self, happened: Happened, s: float) -> Any:
         """A change at a step."""
@@ -147,7 +156,9 @@ class Stretch:
 
     def __post_init__(self) -> None:
         self.phases = self.equations.phases or [Phase(float(self.motion.t[0]))]
-        self.n, self.homes = len(self.motion.coordinates), Homes()
+        self.n = len(self.motion.coordinates)
+        # Directions of homes and symbols, and their shares in the columns, (k, p).
+        self.of_tree: tuple[list[Direction], Array] = [], np.zeros((0, 0))
         self.calls = self.calls if self.n else self.calls[:0]
         self.held = np.zeros((1, self.n))
         # Beginnings of intervals, with the columns there, of the state and of held torques, and the phases.
@@ -285,15 +296,15 @@ class Sensitivities:
             for key, twist in symbol.homes().items():
                 columns = homes.setdefault(key, np.zeros((6, P.shape[1])))
                 columns[:, self.parameters.index(name)] = twist
+        stretches[0].of_tree = self._of_tree(homes, 2 * n)
         if first.tree.loops:
-            P = self._differences(first.tree, first.q[0], first.qd[0], P, homes, lambda tree, state, d, s: state)[0]
+            P = self._differences(stretches[0], first.q[0], first.qd[0], P, lambda tree, state, d, s: state)[0]
         stretches[0].begin(None)
         for x, later, timed in zip(stretches, [*stretches[1:], None], times, strict=True):
-            x.homes = homes
             P, T = self._through(x, P, T)
             if later is not None:
                 T = later.begin(x) @ T
-                P, homes = self._changed(x, later, P, timed)
+                P, later.of_tree = self._changed(x, later, P, timed)
 
     def at(self, t: float, side: str = "after") -> Array:
         """∂[q; q̇]/∂(parameters) at a time, (2 nv, p); see :meth:`Run.sensitivity`."""
@@ -325,7 +336,7 @@ class Sensitivities:
                     raise ScrewdynError(f"cost must return one finite number; it returned {value!r}")
                 return np.asarray(value)
 
-            directions, shares = self._directions(self.at(t), self._stretch(t).homes)
+            directions, shares = self._directions(self.at(t), self._stretch(t))
             total += np.array([_slope(partial(along, d)) for d in directions]) @ shares
         return dict(zip(self.parameters, total.tolist(), strict=True))
 
@@ -341,7 +352,7 @@ class Sensitivities:
         end, n = float(x.motion.t[-1]), x.n
         calls = {t: k for k, t in enumerate(x.calls.tolist())}
         if calls:
-            K, L = self._response(x, "torque", x.calls, *x.path(x.calls))
+            K, L = self._at_calls(x, slice(None))
         for k, phase in enumerate(x.phases):
             if k and phase.row is not None:
                 q, qd = (values[0] for values in x.path(np.array([phase.t])))
@@ -360,6 +371,34 @@ class Sensitivities:
         x.starts.append(end)
         x.columns.append((P, T))
         return P, T
+
+    def _at_calls(self, x: Stretch, part: slice) -> tuple[Array, Array]:
+        """Derivatives of held torques at calls, as of :meth:`_response`, from a part of the calls if they are smooth.
+
+        They are polynomials of the time where these give the torques of all calls, and the derivatives of more calls
+        than they have coefficients; other spans of time are halved.
+        """
+        times, held = x.calls[part], x.held[1:][part]
+        q, qd = x.path(times)
+        if len(times) < 2 * _NODES:
+            return self._response(x, "torque", times, q, qd)
+        scaled = 2 * (times - times[0]) / (times[-1] - times[0]) - 1
+        wanted = -np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
+        some = np.unique(np.abs(scaled[:, None] - wanted).argmin(axis=0))
+        found = np.concatenate(self._response(x, "torque", times[some], q[some], qd[some]), axis=-1)
+        basis = np.polynomial.chebyshev.chebvander(scaled, len(some) - 4)
+        values = np.hstack([held[some], found.reshape(len(some), -1)])
+        fitted = basis @ np.linalg.lstsq(basis[some], values)[0]
+        apart = np.abs(fitted[some] - values).max(axis=0)
+        apart[: x.n] = np.abs(fitted[:, : x.n] - held).max(axis=0)
+        if (apart < _SMALL * (1 + np.abs(values).max(axis=0))).all():
+            found = fitted[:, x.n :].reshape(len(times), *found.shape[1:])
+            return found[..., : 2 * x.n], found[..., 2 * x.n :]
+        first = part.start or 0
+        middle = first + len(times) // 2
+        halves = (self._at_calls(x, slice(a, b)) for a, b in ((first, middle), (middle, first + len(times))))
+        K, L = (np.concatenate(both) for both in zip(*halves, strict=True))
+        return K, L
 
     def _driving(self, x: Stretch, T: Array) -> Array:
         """What the columns of :meth:`_solved` belong to: held torques, and parameters."""
@@ -389,12 +428,14 @@ class Sensitivities:
         starts, h, n = intervals[:, 0], np.diff(intervals)[:, 0], 2 * x.n
         A, b = self._linear(x, phase, (starts[:, None] + h[:, None] * _POINTS).ravel())
         A, b = A.reshape(len(h), 4, n, n), b.reshape(len(h), 4, n, b.shape[-1])
-        system = np.eye(4 * n) - np.einsum("s,ij,sikl->sikjl", h, _UP_TO, A).reshape(len(h), 4 * n, 4 * n)
+        shares = h[:, None, None, None, None] * _UP_TO[:, None, :, None]
+        system = np.eye(4 * n) - (shares * A[:, :, :, None, :]).reshape(len(h), 4 * n, 4 * n)
         right = np.concatenate([A, b], axis=-1)
         slopes = np.linalg.solve(system, right.reshape(len(h), 4 * n, right.shape[-1])).reshape(right.shape)
-        total = np.einsum("s,i,sikl->skl", h, _WEIGHTS, slopes)
+        both = np.array([_WEIGHTS, _THIRD]) @ slopes.reshape(len(h), 4, -1)
+        mean, third = both.swapaxes(0, 1).reshape(2, len(h), *slopes.shape[2:])
+        total, cubic = h[:, None, None] * mean, np.abs(third).max(axis=1, initial=0.0)
         size = np.abs(slopes).max(axis=(1, 2), initial=1e-300)
-        cubic = np.abs(np.einsum("i,sikl->skl", _THIRD, slopes)).max(axis=1, initial=0.0)
         share = cubic / (size + 1e-6 * size.max(axis=1, keepdims=True, initial=0.0))
         return np.eye(n) + total[..., :n], total[..., n:], share.max(axis=1, initial=0.0)
 
@@ -422,7 +463,7 @@ class Sensitivities:
         for link, at in self._inertial():
             if link in tree.links:
                 b[:, n:, at] -= by_tau @ tree.reference_regressor(link, q, qd, qd, qdd)
-        directions, shares = self._of_tree(x.homes, 2 * n)
+        directions, shares = x.of_tree
         if directions:
 
             def moved(d: Direction, s: float) -> Array:
@@ -488,7 +529,7 @@ class Sensitivities:
             # A function that does not look at the bodies needs one call for all ten numbers.
             if link in tree.links and not np.array_equal(forces(several, _STEP), here):
                 L[..., at] = _slopes(forces, [Direction(still, {}, link, unit) for unit in np.diag(units)]) / units
-        directions, shares = self._of_tree(x.homes, 2 * n)
+        directions, shares = x.of_tree
         if directions:
             L += _slopes(forces, directions) @ shares
         for gain, (owner, attribute, entry, size) in self._gains.items():
@@ -506,10 +547,12 @@ class Sensitivities:
 
     # Changes
 
-    def _changed(self, x: Stretch, later: Stretch, P: Array, timed: str | None) -> tuple[Array, Homes]:
-        """The columns and homes after the changes between a motion and the next one."""
+    def _changed(
+        self, x: Stretch, later: Stretch, P: Array, timed: str | None
+    ) -> tuple[Array, tuple[list[Direction], Array]]:
+        """The columns after the changes between a motion and the next one, and what moves its tree."""
         if not x.changes:
-            return P, x.homes
+            return P, x.of_tree
         tree, t, q, qd = x.motion.tree, float(x.motion.t[-1]), x.motion.q[-1], x.motion.qd[-1]
         flow = x.flow(x.phases[-1], t, q, qd)
         after = later.flow(later.phases[0], t, later.motion.q[0], later.motion.qd[0])
@@ -521,7 +564,7 @@ class Sensitivities:
             row = tree.model.coordinates.index(first.event.coordinate)
             delays = _delayed(P[row], float(flow[row]), t)
         else:
-            delays = self._delays(first, tree, t, q, qd, P, x.homes, flow)
+            delays = self._delays(first, x, P, flow)
 
         def changed(other: Robot, state: State, d: Direction, s: float) -> State:
             for happened in x.changes:
@@ -533,13 +576,12 @@ class Sensitivities:
                     state = d.change(happened, s).happen(other, state).state
             return state
 
-        P, homes = self._differences(tree, q, qd, P + np.outer(flow, delays), x.homes, changed)
-        return P - np.outer(after, delays), homes
+        P, homes = self._differences(x, q, qd, P + np.outer(flow, delays), changed)
+        return P - np.outer(after, delays), self._of_tree(homes, 2 * later.n)
 
-    def _delays(
-        self, happened: Happened, tree: Robot, t: float, q: Array, qd: Array, P: Array, homes: Homes, flow: Array
-    ) -> Array:
+    def _delays(self, happened: Happened, x: Stretch, P: Array, flow: Array) -> Array:
         """By how much later a change on a condition happens for each parameter, (p,)."""
+        tree, t, q, qd = x.motion.tree, float(x.motion.t[-1]), x.motion.q[-1], x.motion.qd[-1]
 
         def level(d: Direction, s: float, t: float = t) -> Array:
             return np.array(d.change(happened, s).level(t, _moved(d.tree(tree, s), q, qd, s * d.state)))
@@ -552,12 +594,12 @@ class Sensitivities:
                 f"the condition of {_name(happened)} at t = {t:g} s does not pass zero at a finite rate, so that "
                 f"its time has no derivative; let when= return a smooth number instead of True or False"
             )
-        directions, shares = self._directions(P, homes)
+        directions, shares = self._directions(P, x)
         return -np.array([_slope(partial(level, d)) for d in directions]) @ shares / rate
 
-    def _directions(self, P: Array, homes: Homes) -> tuple[list[Direction], Array]:
+    def _directions(self, P: Array, x: Stretch) -> tuple[list[Direction], Array]:
         """The directions in which columns go, those of the state first, and their shares in the columns, (k, p)."""
-        moved, share = self._of_tree(homes, len(P))
+        moved, share = x.of_tree
         directions, shares, zero = [*map(Direction, np.eye(len(P))), *moved], [P, share], np.zeros(len(P))
         for link, units in self._units.items():
             directions += [Direction(zero, {}, link, unit) for unit in np.diag(units)]
@@ -580,16 +622,10 @@ class Sensitivities:
         return share
 
     def _differences(
-        self,
-        tree: Robot,
-        q: Array,
-        qd: Array,
-        P: Array,
-        homes: Homes,
-        change: Callable[[Robot, State, Direction, float], State],
+        self, x: Stretch, q: Array, qd: Array, P: Array, change: Callable[[Robot, State, Direction, float], State]
     ) -> tuple[Array, Homes]:
         """The columns and homes after a change, by differences of the change along each direction."""
-        n, here, still = len(qd), tree.copy(), Direction(np.zeros(2 * len(qd)))
+        n, tree, here, still = len(qd), x.motion.tree, x.motion.tree.copy(), Direction(np.zeros(2 * len(qd)))
         state = change(here, _moved(here, q, qd, still.state), still, 0.0)
         space, places = here.model.configurations, _homes(here.topology)
 
@@ -600,12 +636,21 @@ class Sensitivities:
             moved = [_from_home(places[x], T) for x, T in _homes(other.topology).items()]
             return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, *moved])
 
-        directions, shares = self._directions(P, homes)
-        total = np.zeros((2 * len(state.qd) + 6 * len(places), P.shape[1]))
+        directions, shares = self._directions(P, x)
+        m, names = 2 * len(state.qd), [*tree.coordinates, *(f"{name}'" for name in tree.coordinates)]
+        total = np.zeros((m + 6 * len(places), P.shape[1]))
+        now = [*here.coordinates, *(f"{name}'" for name in here.coordinates)]
+        kept = np.array([[float(a == b) for b in names] for a in now] + [[0.0] * 2 * n] * 6 * len(places))
+        # What a change does along a direction in general position it does along all: many leave all rates as they are.
+        general = Direction(np.cos(np.arange(1.0, 2 * n + 1)))
+        if np.abs(_slope(partial(outcome, general)) - kept @ general.state).max(initial=0.0) < _UNMOVED:
+            total, directions, shares = kept @ P, directions[2 * n :], shares[2 * n :]
+            rates = range(0)
+        else:
+            rates = range(n, 2 * n)
         for k, (d, share) in enumerate(zip(directions, shares, strict=True)):
             if share.any():  # a change is linear in the rates
-                total += np.outer(outcome(d, 1.0) if n <= k < 2 * n else _slope(partial(outcome, d)), share)
-        m = 2 * len(state.qd)
+                total += np.outer(outcome(d, 1.0) if k in rates else _slope(partial(outcome, d)), share)
         twists = dict(zip(places, total[m:].reshape(len(places), 6, -1), strict=True))
         return total[:m], {x: twist for x, twist in twists.items() if np.abs(twist).max(initial=0.0) > _STILL}
 

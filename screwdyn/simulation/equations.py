@@ -94,9 +94,13 @@ class Controller:
 
     def called(self, t: float, q: Array, qd: Array) -> Array:
         """What the function gives now."""
-        self.calls += 1
-        tau = self._checked(t, self.torque(t, State.of(self.tree, q, qd, own=False)))
+        tau = self.asked(t, q, qd)
         return np.clip(tau, -self.largest, self.largest) if self.saturate else tau
+
+    def asked(self, t: float, q: Array, qd: Array) -> Array:
+        """What the function asks for, also of motors that saturate."""
+        self.calls += 1
+        return self._checked(t, self.torque(t, State.of(self.tree, q, qd, own=False)))
 
     def _checked(self, t: float, value: object) -> Array:
         """Torques of all freedoms, (nv,), from what the function returned; JointError for one on a passive joint."""
@@ -162,7 +166,7 @@ class Disturbance:
             raise ShapeError(f"wrenches must be six numbers [n; f] for each link; got shapes {shapes} at t = {t:g} s")
         return push
 
-    called = __call__
+    asked = __call__
 
 
 # What acts on the tree: stops and dry friction

@@ -51,6 +51,8 @@ _CUBIC, _LEAST, _SHORTEST = 4e-3, 1e-4, 1e-12
 _FEW, _AT_ONCE = 10, 256
 # Calls of a function of the user from which its derivatives at many are found.
 _NODES = 14
+# Halvings of a step of a run down to rounding.
+_HALVINGS = 50
 # Gauss-Legendre points on (0, 1), their weights, the integrals of their Lagrange polynomials up to each point, and the
 # weights that give the cubic part of a function.
 _POINTS, _WEIGHTS = (0.5 * (np.polynomial.legendre.leggauss(4)[0] + 1), 0.5 * np.polynomial.legendre.leggauss(4)[1])
@@ -207,20 +209,33 @@ class Stretch:
         q, qd = model.configurations.normalized(y[:, : model.nq]), y[:, model.nq :]
         return Closure(motion.tree).project(q, qd)
 
-    def kinks(self, phase: Phase, until: float) -> list[float]:
-        """The times in a phase at which the springs and dampers of stops begin or cease to act."""
-        springs = phase.springs
-        if springs is None or not (springs.damping * springs.pressed).any():
-            return []
-        from scipy.optimize import brentq
+    def kinks(self, phase: Phase, until: float) -> Array:
+        """The times in a phase at which springs of stops begin or cease to act, or torques become the largest."""
+        springs, controller = phase.springs, self.equations.controller
+        pressed = springs is not None and (springs.damping * springs.pressed).any()
+        clipped = controller is not None and not self.sampled and np.isfinite(controller.largest).any()
+        if not pressed and not clipped:
+            return np.zeros(0)
 
-        def push(t: float, k: int) -> float:
-            return float(springs.push(*self.path(np.array([t])))[0, k])
+        def acting(times: Array) -> npt.NDArray[np.bool_]:
+            q, qd = self.path(times)
+            found = [(springs.push(q, qd) > 0) & springs.pressed] if pressed else []  # type: ignore[union-attr]
+            if clipped:
+                called = controller.called  # type: ignore[union-attr]
+                tau = np.array([called(t, *at) for t, *at in zip(times.tolist(), q, qd, strict=True)])
+                found += [tau >= controller.largest, tau <= -controller.largest]  # type: ignore[union-attr]
+            return np.hstack(found)
 
+        self.enter(phase)
         starts = np.array([piece.t_old for piece in self.motion.pieces])
-        times = np.concatenate([starts[(starts >= phase.t) & (starts < until)], [until]])
-        changes = np.diff(springs.push(*self.path(times)) > 0, axis=0) & springs.pressed
-        return [float(brentq(push, times[j], times[j + 1], args=(k,), xtol=1e-14)) for j, k in np.argwhere(changes)]
+        times = np.concatenate([[phase.t], starts[(starts > phase.t) & (starts < until)], [until]])
+        rows, columns = np.nonzero(np.diff(before := acting(times), axis=0))
+        low, high, first = times[rows], times[rows + 1], before[rows, columns]
+        for _ in range(_HALVINGS if len(rows) else 0):
+            middle = 0.5 * (low + high)
+            same = acting(middle)[range(len(rows)), columns] == first
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        return high
 
     def enter(self, phase: Phase) -> None:
         """Let the functions of the user act on the tree of the motion, in a phase."""
@@ -502,11 +517,11 @@ class Sensitivities:
             function.enter(d.tree(tree, s))
             step = s * d.state
             there = (space.integrate(q, np.broadcast_to(step[:n], qd.shape)), qd + step[n:]) if step.any() else (q, qd)
-            return np.array([function.called(*at) for at in zip(times.tolist(), *there, strict=True)])
+            return np.array([function.asked(*at) for at in zip(times.tolist(), *there, strict=True)])
 
         still = np.zeros(2 * n)
         given = getattr(source, "derivative", None) if name == "torque" else None
-        clips = given is not None and function.saturate
+        clips = name == "torque" and function.saturate
         here = forces(Direction(still), 0.0) if clips or self._links else np.zeros((len(times), n))
         if given is None:
             K = _slopes(forces, map(Direction, np.eye(2 * n)))
@@ -520,8 +535,6 @@ class Sensitivities:
                         f"{', '.join(tree.coordinates)}, by positions and rates; got shape {D.shape}"
                     )
                 K[k] = D
-            if clips:
-                K[np.abs(here) >= function.largest] = 0.0
         L = np.zeros((len(times), n, len(self.parameters)))
         for link, at in self._inertial():
             units = self._units[link]
@@ -537,6 +550,9 @@ class Sensitivities:
                 now = partial(_with_gain, source, attribute, entry, lambda: forces(Direction(still), 0.0))
                 by = _slope(lambda s, f=now, size=size: f(s * size))  # type: ignore[misc]
                 L[..., self.parameters.index(gain)] = by / size
+        if clips:
+            full = np.abs(here) >= function.largest
+            K[full], L[full] = 0.0, 0.0
         function.enter(tree)
         return K, L
 

@@ -143,6 +143,15 @@ class GainsHeld(Case):
         ]
 
 
+class GainsOften(GainsHeld):
+    """The same so often that some calls give the derivatives at all."""
+
+    step = 1e-4  # no event passes a call
+
+    def build(self):
+        self.torque, self.more_options = Law(self.late), {"control_period": 0.002}
+
+
 class GainsFollow(GainsHeld):
     """The same with torques that follow the state."""
 
@@ -178,7 +187,17 @@ class Friction(GainsHeld):
         self.q = [-1.3, -0.3]
 
 
-CASES = [GraspOnCondition, LockUnlock, HandOverAndLoop, GainsHeld, GainsFollow, Stops, SpringStops, Friction]
+CASES = [
+    GraspOnCondition,
+    LockUnlock,
+    HandOverAndLoop,
+    GainsHeld,
+    GainsOften,
+    GainsFollow,
+    Stops,
+    SpringStops,
+    Friction,
+]
 
 
 @pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.soak)])

@@ -347,11 +347,10 @@ class ConfigurationSpace:
     def _by_entries(self, function: Callable[..., None], q: Array, v: Array, out: Array) -> None:
         """Write what a function above makes of the group joints of a kind, with arrays over joints and states."""
         for chart, at_q, at_v in self._groups:
-            entries, rates = np.moveaxis(q[..., at_q], -1, 0), np.moveaxis(v[..., at_v], -1, 0)
-            made = np.empty_like(entries)
-            group = np.array([[0, 0, chart.orientation, chart.translations]])
-            function(_ORDINARY.where, group, entries, rates, made)
-            out[..., at_q] = np.moveaxis(made, 0, -1)
+            entries = q.T[at_q.T]
+            made, group = np.empty_like(entries), np.array([[0, 0, chart.orientation, chart.translations]])
+            function(_ORDINARY.where, group, entries, v.T[at_v.T], made)
+            out.T[at_q.T] = made
 
     def normalized(self, q: Array) -> Array:
         """A copy of q, (…, nq), with all quaternions scaled to length 1; q itself if there are none."""

@@ -13,7 +13,7 @@ from screwdyn.forms.configurations import Limits
 from screwdyn.mechanism import Contact
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contact import ContactRows, Contacts
-from screwdyn.physics.model import Robot
+from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.recursions.loops import KEPT_ANYWAY
 from screwdyn.simulation.coulomb import Cone, forces, least
 from screwdyn.simulation.impacts import impulses
@@ -97,11 +97,13 @@ class _System(NamedTuple):
     """u = A Bᵀ λ + b of freedoms that are held, of the normals of points, and of two tangents of those that stick.
 
     A = R Z and B = C Z, with rows R of what is constrained, columns C of the forces, and the mobility P = Z Zᵀ.
+    ``islands`` are the rows of each island, which forces of the others do not move.
     """
 
     held: Indices
     points: Indices
     sticks: Indices
+    islands: list[Indices]
     A: Array
     B: Array
     b: Array
@@ -138,7 +140,7 @@ class Bounded:
                 f"{name!r} is at {q[stops.where[k]]:.9g}, beyond {stops.values[k]:.9g}, where joint {joint!r} has a "
                 f"stop at its {side} limit; start within the limits, or use a SpringStop"
             )
-        self.contacts = Contacts(tree, tree.model)
+        self.contacts, self.islands = Contacts(tree, tree.model), tree.model.derived(_islands)
         contacts, owner = self.contacts.contacts, self.contacts.owner
         self.loops = bool(tree.topology.loops)
         # Whether several may bear one load.
@@ -220,9 +222,9 @@ class Bounded:
             Z, alone = factors.motions(), factors.lower(np.eye(len(qd)))
             Z[(Z**2).sum(axis=1) <= IMMOBILE * (alone**2).sum(axis=0)] = 0.0
         else:
-            from scipy.linalg.lapack import dtrtri
+            from scipy.linalg.lapack import dpotrf, dtrtri
 
-            Z = dtrtri(np.linalg.cholesky(self.tree.mass_matrix(q)).T)[0]
+            Z = dtrtri(dpotrf(self.tree.mass_matrix(q).T)[0])[0]
         rows = self.contacts.rows(q, qd)
         if not points.size:
             return rows, Z
@@ -232,17 +234,22 @@ class Bounded:
 
     def _system(self, rows: ContactRows, Z: Array, points: Indices, free: Array, slip: Array) -> _System:
         """The equations of what is held and of some points; from the accelerations without them, and directions."""
-        held, state, J, drift = self.held, self.state[points], rows.jacobian[points], rows.drift[points]
-        h, nv, stuck, rubs = len(held), len(free), state == STICKS, np.flatnonzero(state == SLIDES)
-        R = np.concatenate([np.eye(nv)[held], J[:, 0], J[stuck, 1:].reshape(-1, nv)])
-        A, b = R @ Z, R @ free
-        b[h:] += np.concatenate([drift[:, 0], drift[stuck, 1:].ravel()])
-        B = A.copy()
+        held, state, J = self.held, self.state[points], rows.jacobian[points]
+        h, stuck, rubs = len(held), state == STICKS, np.flatnonzero(state == SLIDES)
+        moves, u = J @ Z, J @ free + rows.drift[points]
+        A = np.concatenate([Z[held], moves[:, 0], moves[stuck, 1:].reshape(2 * stuck.sum(), Z.shape[1])])
+        b = np.concatenate([free[held], u[:, 0], u[stuck, 1:].ravel()])
+        B = A
         if rubs.size:
-            slides = points[rubs]
-            rubbing = (self.mu[slides, None] * slip[slides])[:, None] @ J[rubs, 1:]
-            B[h + rubs] -= rubbing[:, 0] @ Z
-        return _System(held, points, points[stuck], A, B, b)
+            B, slides = A.copy(), points[rubs]
+            B[h + rubs] -= ((self.mu[slides, None] * slip[slides])[:, None] @ moves[rubs, 1:])[:, 0]
+        return _System(held, points, points[stuck], self._islands(points, points[stuck]), A, B, b)
+
+    def _islands(self, points: Indices, sticks: Indices) -> list[Indices]:
+        """The rows of each island, of the freedoms that are held, normals of points, and tangents of those that stick."""
+        of_freedoms, of_points = self.islands
+        own = np.concatenate([of_freedoms[self.held], of_points[points], np.repeat(of_points[sticks], 2)])
+        return [np.flatnonzero(own == k) for k in np.unique(own)]
 
     def _bounds(self, largest: Array, touching: Flags) -> tuple[Array, Array]:
         """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
@@ -269,15 +276,17 @@ class Bounded:
         high += np.inf
         own = slice(0, len(x.held))
         low[own], high[own] = (bound[x.held] for bound in self._bounds(self.friction + share * self.edge, self.closed))
-        rough = (self.mu[x.sticks] * (1 + share * EDGE)).tolist()
-        cones = [
-            Cone(n, (t, s), mu) for n, (t, s), mu in zip(x.rough.tolist(), x.tangents.tolist(), rough, strict=True)
-        ]
-        G = x.A @ x.B.T
-        found = forces(G, x.b, low, high, cones, start, terms)
-        u = G @ found + x.b
+        rough = self.mu[x.sticks] * (1 + share * EDGE)
+        found, u, mobility = np.zeros(len(x.b)), x.b.copy(), (x.A * x.B).sum(axis=1)
+        for at in x.islands:
+            within = np.isin(x.rough, at)
+            n, t = (np.searchsorted(at, rows[within]).tolist() for rows in (x.rough, x.tangents))
+            G, cones = x.A[at] @ x.B[at].T, [*map(Cone, n, t, rough[within].tolist())]
+            near, size = (None if given is None else given[at] for given in (start, terms))
+            found[at] = forces(G, x.b[at], low[at], high[at], cones, near, size)
+            u[at] += G @ found[at]
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = (found - u / np.diagonal(G))[own]  # infinite, or not a number, where loops hold the freedom
+            z = (found - u / mobility)[own]  # infinite, or not a number, where loops hold the freedom
         return found, u, np.asarray((z > high[own]).astype(float) - (z < low[own]))
 
     def _excess(self, x: _System, found: Array) -> tuple[Array, Array, Array]:
@@ -349,9 +358,9 @@ class Bounded:
         if not at.size:
             return q
         rows, Z = self.rows(q, qd, at)
-        R = np.concatenate([np.eye(len(qd))[self.held], rows.jacobian[at, 0]])
+        A = np.concatenate([Z[self.held], rows.jacobian[at, 0] @ Z])
         gaps = np.concatenate([np.zeros(len(self.held)), rows.gaps[at]])
-        return self.tree.model.configurations.integrate(q, -_shift(R, Z, gaps))
+        return self.tree.model.configurations.integrate(q, -_shift(A, Z, gaps, self._islands(at, NONE)))
 
     # Between events
 
@@ -474,7 +483,7 @@ class Bounded:
             if self.young.any():
                 self._begin_slips(rows, Z, loaded, free, slip)
         x = self._system(rows, Z, loaded, free, slip)
-        own, rank = _balance(x, self.start)
+        own, several = _balance(x, self.start)
         qdd = free + Z @ (x.B.T @ own)
         qdd[self.held] = 0.0
         normal = own[x.normals]
@@ -486,7 +495,7 @@ class Bounded:
         if levels:
             excess, normals, tangents = self._excess(x, own)
             beyond = max(map(_largest, (excess, normals, tangents))) > 0
-            if rank < len(own) and beyond and not _undetermined(x, rank)[x.normals][np.isin(loaded, rubs)].any():
+            if several and beyond and not _undetermined(x)[x.normals][np.isin(loaded, rubs)].any():
                 # Of several that bear a load together one may be beyond its bound at rest.
                 terms = self._terms(x, Z, q, qd, force)
                 _, u, _ = self._solved(x, 1.0, terms)
@@ -547,9 +556,9 @@ class Bounded:
             return q, qd
         q = self._shut(q, qd, closed)
         rows, Z = self.rows(q, qd, closed)
-        n = len(qd)
-        R = np.concatenate([np.eye(n)[self.held], rows.jacobian[closed, 0], rows.jacobian[sticks, 1:].reshape(-1, n)])
-        qd = qd - _shift(R, Z, R @ qd)
+        J = np.concatenate([rows.jacobian[closed, 0], rows.jacobian[sticks, 1:].reshape(-1, len(qd))])
+        A, u = np.concatenate([Z[self.held], J @ Z]), np.concatenate([qd[self.held], J @ qd])
+        qd = qd - _shift(A, Z, u, self._islands(closed, np.flatnonzero(sticks)))
         qd[self.held] = 0.0
         return q, qd
 
@@ -616,23 +625,46 @@ class Bounded:
         return float((2 * rows.rates[back, 0] / -away[back]).min(initial=np.inf))
 
 
-def _balance(x: _System, start: Array | None) -> tuple[Array, int]:
-    """The forces nearest to some with u = 0, or of least norm, and how many of them are independent."""
-    G = x.A @ x.B.T
-    start = np.zeros(len(x.b)) if start is None or not start.size else start
-    found, rank = least(G, -x.b - G @ start, REDUNDANT)
-    return found + start, rank
+def _islands(model: Model) -> tuple[Indices, Indices]:
+    """A number for each freedom and each point, which differs between islands.
+
+    An island are the freedoms that joints, loops or contacts connect: what acts on one moves no other.
+    """
+    island, at = np.arange(model.nv), {name: k for k, name in enumerate(model.coordinates)}
+    moved = {link: [at[name] for name in model.path(link)] for link in model.topology.attachments}
+    for together in [*moved.values(), *(moved[tie.link] + moved[tie.to] for tie in model.topology.ties)]:
+        own = island[together]
+        island[np.isin(island, own)] = own.min(initial=model.nv)
+    ends = [moved[x.link] + moved[x.to] for x in model.topology.contacts.values() for _ in x.spots]
+    return island, np.array([island[own[0]] if own else 0 for own in ends], dtype=np.intp)
 
 
-def _undetermined(x: _System, rank: int) -> Flags:
+def _balance(x: _System, start: Array | None) -> tuple[Array, bool]:
+    """The forces nearest to some with u = 0, or of least norm, and whether others are possible."""
+    found, several = np.zeros(len(x.b)) if start is None or not start.size else start.copy(), False
+    for at in x.islands:
+        G = x.A[at] @ x.B[at].T
+        more, rank = least(G, -x.b[at] - G @ found[at], REDUNDANT)
+        found[at] += more
+        several |= rank < len(at)
+    return found, several
+
+
+def _undetermined(x: _System) -> Flags:
     """Which forces the equations leave open, because several bear a load together."""
-    return np.asarray((np.abs(np.linalg.svd(x.A @ x.B.T)[2][rank:]) > SHARED).any(axis=0))
+    found = np.zeros(len(x.b), dtype=bool)
+    for at in x.islands:
+        _, sizes, kernel = np.linalg.svd(x.A[at] @ x.B[at].T)
+        found[at] = (np.abs(kernel[sizes <= REDUNDANT * sizes[0]]) > SHARED).any(axis=0)
+    return found
 
 
-def _shift(R: Array, Z: Array, y: Array) -> Array:
-    """The x with R x = y that is least in the metric of M."""
-    A = R @ Z
-    return np.asarray(Z @ (A.T @ least(A @ A.T, y, REDUNDANT)[0]))
+def _shift(A: Array, Z: Array, y: Array, islands: list[Indices]) -> Array:
+    """The x with R x = y that is least in the metric of M, for A = R Z."""
+    pushes = np.zeros(len(y))
+    for at in islands:
+        pushes[at] = least(A[at] @ A[at].T, y[at], REDUNDANT)[0]
+    return np.asarray(Z @ (A.T @ pushes))
 
 
 def _largest(x: Array) -> float:

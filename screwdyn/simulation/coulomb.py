@@ -3,6 +3,7 @@
 docs/mathematics.md §13.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -91,13 +92,26 @@ def forces(
 
 
 def least(A: Array, y: Array, smallest: float) -> tuple[Array, int]:
-    """The shortest x with A x = y, in the sense of least squares, and the rank of A.
+    """The shortest x with A x = y, in the sense of least squares, for a square A, and its rank.
 
     Singular values below ``smallest``, relative to the largest, count as zero. An orthogonal factorization is faster,
     but was seen to keep one that was rounding, whose noise was 1e-6 of the forces.
     """
-    x, _, rank, _ = np.linalg.lstsq(A, y, rcond=smallest)
-    return np.asarray(x, dtype=float), int(rank)
+    from scipy.linalg.lapack import dgelsd
+
+    if not y.size:
+        return y, 0
+    x, _, rank, _ = dgelsd(A, y, *_space(len(y)), smallest)
+    return x, rank
+
+
+@functools.cache
+def _space(n: int) -> tuple[int, int]:
+    """Sizes of the work arrays for n equations of n numbers."""
+    from scipy.linalg.lapack import dgelsd_lwork
+
+    size, integers, _ = dgelsd_lwork(n, n, 1)
+    return int(size), integers
 
 
 class _Law:

@@ -215,21 +215,23 @@ class Bounded:
         """The rows of all points, and Z with the mobility P = Z Zᵀ: forces f change the accelerations by P f.
 
         Products of rows with Z agree to rounding where rows are redundant, those with P as well as M is conditioned.
-        What loops hold has a row of zeros; so have normals, of some points, along which no joint moves them.
+        What loops hold has a row of zeros; so have normals and tangents, of some points, along which nothing moves.
         """
         if self.loops:
             factors = Closure(self.tree).factors(q)
             Z, alone = factors.motions(), factors.lower(np.eye(len(qd)))
             Z[(Z**2).sum(axis=1) <= IMMOBILE * (alone**2).sum(axis=0)] = 0.0
+            alone = alone.T
         else:
             from scipy.linalg.lapack import dpotrf, dtrtri
 
-            Z = dtrtri(dpotrf(self.tree.mass_matrix(q).T)[0])[0]
+            alone = Z = dtrtri(dpotrf(self.tree.mass_matrix(q).T)[0])[0]
         rows = self.contacts.rows(q, qd)
         if not points.size:
             return rows, Z
-        sizes = ((rows.jacobian[points] @ Z) ** 2).sum(axis=2)
-        rows.jacobian[points[sizes[:, 0] <= REDUNDANT**2 * sizes.max(axis=1, initial=0.0)], 0] = 0.0
+        J = rows.jacobian[points]
+        sizes, largest = ((J @ Z) ** 2).sum(axis=2), ((J @ alone) ** 2).sum(axis=2).max(axis=1, keepdims=True)
+        rows.jacobian[points] = np.where(sizes[..., None] <= REDUNDANT**2 * largest[..., None], 0.0, J)
         return rows, Z
 
     def _system(self, rows: ContactRows, Z: Array, points: Indices, free: Array, slip: Array) -> _System:

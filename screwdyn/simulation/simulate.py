@@ -258,7 +258,7 @@ class Run(Recording):
         Raises
         ------
         UnknownNameError
-            If the tree does not have the contact at that time.
+            If the tree does not have the contact at that time; the message states when it has.
         ScrewdynError
             As for :meth:`at`.
 
@@ -270,6 +270,12 @@ class Run(Recording):
         """
         state, owner = self.at(t, side), int(self._located(t, side)[1][0])
         motion = self.motions[owner]
+        having = [x.t for x in self.motions if name in x.tree.contacts]
+        if having and name not in motion.tree.contacts:
+            raise UnknownNameError(
+                f"contact {name!r} is in the tree from {having[0][0]:g} to {having[-1][-1]:g} s, not at t = {t:g} s: a "
+                f"link that leaves takes its contacts along; Release(…, into_world=True) keeps it"
+            )
         motion.tree.contact(name)
         contacts = Contacts(motion.tree, motion.tree.model)
         own = [contact.name == name for contact in contacts.contacts]

@@ -356,7 +356,7 @@ class ConfigurationSpace:
         """A copy of q, (…, nq), with all quaternions scaled to length 1; q itself if there are none."""
         if self._turning:
             turns, q = q[..., self._quaternions], q.copy()
-            q[..., self._quaternions] = turns / np.linalg.norm(turns, axis=-1, keepdims=True)
+            q[..., self._quaternions] = turns / np.sqrt((turns * turns).sum(axis=-1, keepdims=True))
         return q
 
     def random(self, rng: np.random.Generator) -> Array:

@@ -163,6 +163,7 @@ class Bounded:
             )
         # The tree in which the freedoms that are held do not move, by these.
         self._known: dict[tuple[int, ...], Closure] = {}
+        self._rows_of: dict[tuple[bytes, ...], list[Indices]] = {}
         self.edge = EDGE * friction
         self._note(np.zeros(len(friction)), friction > 0, np.zeros(len(stops.values), dtype=bool))
         self._release()
@@ -249,9 +250,12 @@ class Bounded:
 
     def _islands(self, points: Indices, sticks: Indices) -> list[Indices]:
         """The rows of each island, of the freedoms that are held, normals of points, and tangents of those that stick."""
-        of_freedoms, of_points = self.islands
-        own = np.concatenate([of_freedoms[self.held], of_points[points], np.repeat(of_points[sticks], 2)])
-        return [np.flatnonzero(own == k) for k in np.unique(own)]
+        key = self.held.tobytes(), points.tobytes(), sticks.tobytes()
+        if key not in self._rows_of:
+            of_freedoms, of_points = self.islands
+            own = np.concatenate([of_freedoms[self.held], of_points[points], np.repeat(of_points[sticks], 2)])
+            self._rows_of[key] = [np.flatnonzero(own == k) for k in np.unique(own)]
+        return self._rows_of[key]
 
     def _bounds(self, largest: Array, touching: Flags) -> tuple[Array, Array]:
         """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
@@ -531,8 +535,8 @@ class Bounded:
         begin = np.flatnonzero(self.young & (speed < FAST))
         if not begin.size:
             return
-        self.state[begin] = STICKS
-        x = self._system(rows, Z, loaded, free, slip)
+        self.state[begin], island = STICKS, self.islands[1]
+        x = self._system(rows, Z, loaded[np.isin(island[loaded], island[begin])], free, slip)
         self.state[begin] = SLIDES
         own = x.tangents[np.searchsorted(x.sticks, begin)]
         x.b[own] += rows.rates[begin, 1:] / (LAG * (1 - speed[begin, None] / FAST) ** 2)

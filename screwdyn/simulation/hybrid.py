@@ -106,7 +106,7 @@ class Recorder:
         self.pieces: list[Polynomial] = []
 
     def sample(self, t: float, y: Array) -> None:
-        """Take a sample."""
+        """Take a sample, of a state in which loops and contacts are closed."""
         self._take(np.array([t]), y[:, None])
 
     def step_to(self, end: float, piece: Polynomial) -> None:

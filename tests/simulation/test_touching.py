@@ -488,6 +488,112 @@ def test_a_crate_on_ice_is_driven_by_a_stop():
     assert residual(run) < 1e-9
 
 
+def test_crates_that_nothing_connects_move_as_each_of_them_alone():
+    """A crate that slides and turns, one that rocks onto its face, and one that rests, which share the floor only."""
+
+    def crates(count):
+        tree = sd.KinematicTree()
+        for k in range(count):
+            tree.attach(sd.Inertia.box(3.0 + k, SIZE), to="base", joint=sd.free(), name=f"crate {k}")
+            tree.touch(f"crate {k}", "base", on=sd.Plane(), points=FEET, friction=0.4, name=f"floor {k}")
+        return tree
+
+    tilted = np.r_[0, math.sin(0.1), 0, math.cos(0.1), 0, 0, 0.1 * math.cos(0.2) + 0.2 * math.sin(0.2)]
+    q = [np.r_[0, 0, 0, 1, 0, 0, 0.1], tilted, np.r_[0, 0, 0, 1, 0, 0, 0.1]]
+    qd = [np.r_[0, 0, 2.0, 0.7, 0.3, 0], np.zeros(6), np.zeros(6)]
+    every = crates(3)
+    run = sd.simulate(every, sd.State(every, np.concatenate(q), np.concatenate(qd)), 0.25, step=0.05, **FINE)
+    for k in range(3):
+        alone = crates(k + 1)
+        for other in range(k):
+            alone.detach(f"crate {other}")
+        one = sd.simulate(alone, sd.State(alone, q[k], qd[k]), 0.25, step=0.05, **FINE)
+        assert_allclose(run.q[-1, 7 * k : 7 * k + 7], one.q[-1], atol=1e-9)
+        pushes = (x.contact(f"floor {k}", 0.22).forces for x in (run, one))
+        assert_allclose(*pushes, atol=1e-6)
+    assert_allclose(run.contact("floor 2", 0.1).forces, np.outer(np.ones(4), [0, 0, 5 * g / 4]), atol=1e-11)
+    assert residual(run) < 1e-10
+
+
+def lifted_crate():
+    """A crate that stands on the floor below a hoist of 5 kg."""
+    tree, q = crate(0.5)
+    tree.attach(sd.Inertia.box(5.0, (0.1, 0.1, 0.1)), to="base", joint=sd.prismatic("z"), at=(0, 0, 0.6), name="hoist")
+    return tree, q
+
+
+@pytest.mark.parametrize("rate", [0.2, -0.2, 0.0])
+@pytest.mark.parametrize("change", [sd.Grasp("body", to="hoist", time=0.1), sd.Close("body", "hoist", time=0.1)])
+def test_a_hoist_that_moves_takes_a_crate_from_the_floor(change, rate):
+    """Up, both have 5/8 of its rate; down, the floor stops both at the same instant."""
+    tree, q = lifted_crate()
+
+    def torque(t, now):
+        return {"hoist": (5 if t < 0.1 else 8) * g}
+
+    start = sd.State(tree, np.r_[q, 0], np.r_[np.zeros(6), rate])
+    run = sd.simulate(tree, start, 0.15, torque, events=[change], control_period=0.05, step=0.05)
+    after = max(0.0, 5 / 8 * rate)
+    assert_allclose(run.states[-1].to_dict()["qd"]["hoist"], after, atol=1e-12)
+    assert_allclose(run.energy.impact_loss[-1], 2.5 * rate**2 - 4 * after**2, atol=1e-12)
+    assert happened(run) == ([("leave", (0, 1, 2, 3))] if rate > 0 else [("touch", (0, 1, 2, 3))] if rate < 0 else [])
+    assert residual(run) < 1e-12
+
+
+def test_a_crate_that_stands_is_handed_over_at_one_instant():
+    """The other hand comes down with 0.3 m/s, and the floor takes all of its energy."""
+    tree, q = lifted_crate()
+    tree.attach(
+        sd.Inertia.box(4.0, (0.1, 0.1, 0.1)), to="base", joint=sd.prismatic("z"), at=(0.1, 0, 0.8), name="other"
+    )
+    events = [
+        sd.Grasp("body", to="hoist", time=0.1),
+        sd.Release("body", into_world=True, time=0.2),
+        sd.Grasp("body", to="other", time=0.2),
+    ]
+    start, hold = sd.State(tree, np.r_[q, 0, 0], np.r_[np.zeros(7), -0.3]), {"hoist": 5 * g, "other": 4 * g}
+    run = sd.simulate(tree, start, 0.3, lambda t, now: hold, events=events, control_period=0.05, step=0.05)
+    assert [event.verb for event in run.events] == ["grasp", "release", "grasp", "touch"]
+    assert_allclose(run.energy.impact_loss[-1], 2 * 0.3**2, atol=1e-12)
+    for t in (0.05, 0.15, 0.25):
+        assert_allclose(run.contact("floor", t).forces.sum(axis=0), [0, 0, 3 * g], atol=1e-10)
+    assert residual(run) < 1e-12
+
+
+def test_a_load_that_slides_on_a_crate_is_welded_to_it():
+    """The momentum of the load goes to both; the contact between them then bears nothing that moves them."""
+    tree, q = crate(0.0)
+    tree.attach(sd.Inertia.box(2.0, (0.1, 0.1, 0.1)), to="base", joint=sd.free(), name="load")
+    feet = [(x, y, -0.05) for x in (0.05, -0.05) for y in (0.05, -0.05)]
+    tree.touch("load", "body", on=sd.Plane((0, 0, 1), 0.1), points=feet, name="lid")
+    start = sd.State(tree, {"body[pz]": 0.1, "load[pz]": 0.25}, {"load[vx]": 0.3})
+    run = sd.simulate(tree, start, 0.2, events=[sd.Weld("load", to="body", time=0.1)], step=0.05)
+    assert_allclose(run.states[-1].qd, [0, 0, 0, 0.12, 0, 0] * 2, atol=1e-12)
+    assert_allclose(run.contact("lid", 0.05).forces.sum(axis=0), [0, 0, 2 * g], atol=1e-11)
+    assert_allclose(run.contact("floor", 0.2).forces.sum(axis=0), [0, 0, 5 * g], atol=1e-10)
+    assert residual(run) < 1e-12
+
+
+def test_a_weight_in_a_crate_on_ice_is_locked_and_unlocked():
+    tree, _ = crate(0.0)
+    tree.attach(sd.Inertia.point(2.0), to="body", joint=sd.prismatic("x"), name="weight")
+    start = sd.State(tree, {"body[pz]": 0.1}, {"weight": 0.5})
+    events = [sd.Lock("weight", time=0.1), sd.Unlock("weight", time=0.2)]
+    run = sd.simulate(tree, start, 0.3, events=events, step=0.05)
+    assert_allclose(run.states[-1].qd, [0, 0, 0, 0.2, 0, 0, 0], atol=1e-12)
+    for t in (0.05, 0.15, 0.25):
+        assert_allclose(run.contact("floor", t).forces.sum(axis=0), [0, 0, 5 * g], atol=1e-10)
+    assert residual(run) < 1e-12
+
+
+def test_a_contact_that_left_with_its_link_is_known_by_its_time():
+    tree, q = crate(0.5)
+    run = sd.simulate(tree, sd.State(tree, q), 0.2, events=[sd.Release("body", time=0.1)], step=0.05)
+    assert run.contact("floor", 0.1, "before").states == ("sticks",) * 4
+    with pytest.raises(sd.UnknownNameError, match=r"contact 'floor' is in the tree from 0 to 0.1 s, not at t = 0.15 s"):
+        run.contact("floor", 0.15)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", [1003, 2016, *range(100, 112)])  # the first two did not come to rest
 def test_a_crate_that_tumbles_comes_to_rest(seed):

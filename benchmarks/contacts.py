@@ -32,7 +32,7 @@ def carried() -> sd.Run:
         """Angles: the shoulder lifts the crate, which the wrist keeps level, and turns."""
         s = np.clip((t - PICK) / (PLACE - PICK), 0, 1)
         turn, lift = s**3 * (10 - 15 * s + 6 * s**2), 20 * (s * (1 - s)) ** 3
-        return home + [turn, -lift, 0, lift, 0, 0]
+        return home + np.array([turn, -lift, 0, lift, 0, 0])
 
     def torque(t: float, now: sd.State) -> np.ndarray:
         """Computed torque, which knows the load."""

@@ -249,7 +249,7 @@ class Bounded:
         return _System(held, points, points[stuck], self._islands(points, points[stuck]), A, B, b)
 
     def _islands(self, points: Indices, sticks: Indices) -> list[Indices]:
-        """The rows of each island, of the freedoms that are held, normals of points, and tangents of those that stick."""
+        """The rows of each island: of what is held, the normals of points, and the tangents of those that stick."""
         key = self.held.tobytes(), points.tobytes(), sticks.tobytes()
         if key not in self._rows_of:
             of_freedoms, of_points = self.islands

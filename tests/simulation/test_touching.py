@@ -1,6 +1,7 @@
 """Simulations with contacts against closed forms, against loops that hold in both directions, and their ledger."""
 
 import math
+import os
 import pickle
 
 import numpy as np
@@ -562,7 +563,7 @@ def test_a_crate_that_stands_is_handed_over_at_one_instant():
 
 def test_a_load_that_slides_on_a_crate_is_welded_to_it():
     """The momentum of the load goes to both; the contact between them then bears nothing that moves them."""
-    tree, q = crate(0.0)
+    tree, _ = crate(0.0)
     tree.attach(sd.Inertia.box(2.0, (0.1, 0.1, 0.1)), to="base", joint=sd.free(), name="load")
     feet = [(x, y, -0.05) for x in (0.05, -0.05) for y in (0.05, -0.05)]
     tree.touch("load", "body", on=sd.Plane((0, 0, 1), 0.1), points=feet, name="lid")
@@ -594,8 +595,12 @@ def test_a_contact_that_left_with_its_link_is_known_by_its_time():
         run.contact("floor", 0.15)
 
 
+# Crates that are thrown on the floor; the first two did not come to rest.
+THROWN = [1003, 2016, *range(100, 300 if os.environ.get("SCREWDYN_SOAK") == "full" else 104)]
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", [1003, 2016, *range(100, 112)])  # the first two did not come to rest
+@pytest.mark.parametrize("seed", THROWN)
 def test_a_crate_that_tumbles_comes_to_rest(seed):
     rng, tree = np.random.default_rng(seed), sd.KinematicTree()
     size, mass = rng.uniform(0.05, 0.6, 3), rng.uniform(0.2, 10)

@@ -42,6 +42,8 @@ from .table import Table, home, renamed, store
 TINY = 1e-60
 # Columns of ``Charts.groups``.
 ROW, POSITION, ORIENTATION, TRANSLATIONS, GROUP = 0, 1, 2, 3, 4
+# Joints of one kind for which their numbers one by one are faster than arrays of them.
+FEW = 4
 # A step in rad and m below which the search for positions ends, and the largest number of steps.
 _STEP, _MOST_STEPS = 1e-14, 100
 
@@ -347,8 +349,15 @@ class ConfigurationSpace:
     def _by_entries(self, function: Callable[..., None], q: Array, v: Array, out: Array) -> None:
         """Write what a function above makes of the group joints of a kind, with arrays over joints and states."""
         for chart, at_q, at_v in self._groups:
+            group = np.array([[0, 0, chart.orientation, chart.translations]])
+            if q.ndim == 1 and len(at_q) <= FEW:
+                for at, own in zip(at_q, at_v, strict=True):
+                    numbers = [0.0] * chart.nq
+                    function(_ORDINARY.where, group, q[at].tolist(), v[own].tolist(), numbers)
+                    out[at] = numbers
+                continue
             entries = q.T[at_q.T]
-            made, group = np.empty_like(entries), np.array([[0, 0, chart.orientation, chart.translations]])
+            made = np.empty_like(entries)
             function(_ORDINARY.where, group, entries, v.T[at_v.T], made)
             out.T[at_q.T] = made
 

@@ -212,28 +212,36 @@ class Bounded:
 
     # Rows and forces
 
-    def rows(self, q: Array, qd: Array, points: Indices) -> tuple[ContactRows, Array]:
-        """The rows of all points, and Z with the mobility P = Z Zᵀ: forces f change the accelerations by P f.
+    def rows(self, q: Array, qd: Array, points: Indices, freedoms: Indices) -> tuple[ContactRows, Array]:
+        """The rows of all points, and Z of :meth:`_mobility` for some of them and some freedoms.
 
-        Products of rows with Z agree to rounding where rows are redundant, those with P as well as M is conditioned.
-        What loops hold has a row of zeros; so have normals and tangents, of some points, along which nothing moves.
+        What loops hold has a row of zeros in Z; so have normals and tangents, of these points, along which nothing
+        moves.
         """
-        if self.loops:
-            factors = Closure(self.tree).factors(q)
-            Z, alone = factors.motions(), factors.lower(np.eye(len(qd)))
-            Z[(Z**2).sum(axis=1) <= IMMOBILE * (alone**2).sum(axis=0)] = 0.0
-            alone = alone.T
-        else:
-            from scipy.linalg.lapack import dpotrf, dtrtri
-
-            alone = Z = dtrtri(dpotrf(self.tree.mass_matrix(q).T)[0])[0]
-        rows = self.contacts.rows(q, qd)
-        if not points.size:
-            return rows, Z
+        rows, (Z, alone) = self.contacts.rows(q, qd), self._mobility(q, points, freedoms)
         J = rows.jacobian[points]
         sizes, largest = ((J @ Z) ** 2).sum(axis=2), ((J @ alone) ** 2).sum(axis=2).max(axis=1, keepdims=True)
         rows.jacobian[points] = np.where(sizes[..., None] <= REDUNDANT**2 * largest[..., None], 0.0, J)
         return rows, Z
+
+    def _mobility(self, q: Array, points: Indices, freedoms: Indices) -> tuple[Array, Array]:
+        """Z with the mobility P = Z Zᵀ in the islands of points and of freedoms, and the same without loops.
+
+        Forces f change the accelerations by P f. Products of rows with Z agree to rounding where rows are redundant,
+        those with P as well as M is conditioned.
+        """
+        if self.loops:
+            factors = Closure(self.tree).factors(q)
+            Z, alone = factors.motions(), factors.lower(np.eye(self.tree.model.nv)).T
+            Z[(Z**2).sum(axis=1) <= IMMOBILE * (alone**2).sum(axis=1)] = 0.0
+            return Z, alone
+        from scipy.linalg.lapack import dpotrf, dtrtri
+
+        of_freedoms, of_points = self.islands
+        own = np.isin(of_freedoms, np.concatenate([of_freedoms[freedoms], of_points[points]])).nonzero()[0]
+        Z = np.zeros((len(of_freedoms), len(own)))
+        Z[own] = dtrtri(dpotrf(self.tree.mass_matrix(q)[own][:, own].T)[0])[0]
+        return Z, Z
 
     def _system(self, rows: ContactRows, Z: Array, points: Indices, free: Array, slip: Array) -> _System:
         """The equations of what is held and of some points; from the accelerations without them, and directions."""
@@ -330,7 +338,7 @@ class Bounded:
         at, touching, stops = np.flatnonzero(self._near(q)), np.flatnonzero(self._touching(q)), self.stops
         # With gaps that are not quite zero, the slips of a face that turns would not be quite those of a plane motion.
         q = self._shut(q, qd, at)
-        rows, Z = self.rows(q, qd, at)
+        rows, Z = self.rows(q, qd, at, stops.rows[touching])
         ends, e = dict[int, float](), self.restitution.copy()
         if hits.size:
             rebound = -e * rows.rates[:, 0]
@@ -363,7 +371,7 @@ class Bounded:
         """The nearest configuration in the metric of M in which some points have no gap."""
         if not at.size:
             return q
-        rows, Z = self.rows(q, qd, at)
+        rows, Z = self.rows(q, qd, at, self.held)
         A = np.concatenate([Z[self.held], rows.jacobian[at, 0] @ Z])
         gaps = np.concatenate([np.zeros(len(self.held)), rows.gaps[at]])
         return self.tree.model.configurations.integrate(q, -_shift(A, Z, gaps, self._islands(at, NONE)))
@@ -387,7 +395,7 @@ class Bounded:
             return
         force = force + self.force
         free = self.tree.forward_dynamics(q, qd, force)
-        rows, Z = self.rows(q, qd, np.flatnonzero(near))
+        rows, Z = self.rows(q, qd, np.flatnonzero(near), self.held)
         points = self._closed(rows, near, young)
         x = self._system(rows, Z, points, free, self.slip)
         self._check_jams(x)
@@ -478,7 +486,7 @@ class Bounded:
         idle = self.state == IDLE
         if not h and not loaded.size and not idle.any():
             return Acting(free, found, heat, np.zeros(0), out)
-        rows, Z = self.rows(q, qd, NONE)
+        rows, Z = self.contacts.rows(q, qd), self._mobility(q, np.flatnonzero(self.state > OPEN), self.held)[0]
         rates, slip = rows.rates[:, 1:], self.slip
         rubs = np.flatnonzero((self.state == SLIDES) & (self.mu > 0))
         if rubs.size:  # smooth where a slip along a line comes to rest
@@ -523,7 +531,7 @@ class Bounded:
         """The forces that hold freedoms if all others but those of loops are known, (nv,), N m or N: some that can."""
         found = np.zeros(len(force))
         if self.held.size:
-            rows, Z = self.rows(q, qd, NONE)
+            rows, Z = self.rows(q, qd, NONE, self.held)
             free = self.tree.forward_dynamics(q, qd, force)
             x = self._system(rows, Z, NONE, free, self.slip)
             found[self.held] = self._solved(x, 1.0, self._terms(x, Z, q, qd, force))[0]
@@ -561,7 +569,7 @@ class Bounded:
         if q.ndim > 1 or not closed.size:
             return q, qd
         q = self._shut(q, qd, closed)
-        rows, Z = self.rows(q, qd, closed)
+        rows, Z = self.rows(q, qd, closed, self.held)
         J = np.concatenate([rows.jacobian[closed, 0], rows.jacobian[sticks, 1:].reshape(-1, len(qd))])
         A, u = np.concatenate([Z[self.held], J @ Z]), np.concatenate([qd[self.held], J @ qd])
         qd = qd - _shift(A, Z, u, self._islands(closed, np.flatnonzero(sticks)))
@@ -599,7 +607,7 @@ class Bounded:
     def _rest(self, q: Array, qd: Array, row: int) -> None:
         """Set a rate that is zero but for rounding, and with it those of the freedoms that others couple to it."""
         if self.loops:
-            Z = self.rows(q, qd, NONE)[1]
+            Z = self._mobility(q, NONE, NONE)[0]
             P = Z @ Z[row]
             qd -= P * (qd[row] / P[row] if P[row] else 0.0)
         qd[row] = 0.0

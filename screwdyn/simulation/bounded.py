@@ -238,7 +238,9 @@ class Bounded:
         from scipy.linalg.lapack import dpotrf, dtrtri
 
         of_freedoms, of_points = self.islands
-        own = np.isin(of_freedoms, np.concatenate([of_freedoms[freedoms], of_points[points]])).nonzero()[0]
+        needed = np.zeros(len(of_freedoms), dtype=bool)
+        needed[of_freedoms[freedoms]], needed[of_points[points]] = True, True
+        own = needed[of_freedoms].nonzero()[0]
         Z = np.zeros((len(of_freedoms), len(own)))
         Z[own] = dtrtri(dpotrf(self.tree.mass_matrix(q)[own][:, own].T)[0])[0]
         return Z, Z

@@ -97,22 +97,21 @@ def least(A: Array, y: Array, smallest: float) -> tuple[Array, int]:
     Singular values below ``smallest``, relative to the largest, count as zero. An orthogonal factorization is faster,
     but was seen to keep one that was rounding, whose noise was 1e-6 of the forces.
     """
-    return _least(A.tobytes(), y.tobytes(), smallest)
+    from scipy.linalg.lapack import dgelsd
 
-
-@functools.lru_cache(maxsize=64)
-def _least(A: bytes, y: bytes, smallest: float) -> tuple[Array, int]:
-    """The same of the numbers in rows, for a result that nobody changes: what rests asks for it again and again."""
-    from scipy.linalg.lapack import dgelsd, dgelsd_lwork
-
-    right = np.frombuffer(y)
-    n = len(right)
-    if not n:
-        return right, 0
-    size, integers, _ = dgelsd_lwork(n, n, 1)
-    x, _, rank, _ = dgelsd(np.frombuffer(A).reshape(n, n), right, int(size), integers, smallest)
-    x.flags.writeable = False
+    if not y.size:
+        return y, 0
+    x, _, rank, _ = dgelsd(A, y, *_space(len(y)), smallest)
     return x, rank
+
+
+@functools.cache
+def _space(n: int) -> tuple[int, int]:
+    """Sizes of the work arrays for n equations of n numbers."""
+    from scipy.linalg.lapack import dgelsd_lwork
+
+    size, integers, _ = dgelsd_lwork(n, n, 1)
+    return int(size), integers
 
 
 class _Law:

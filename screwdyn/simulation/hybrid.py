@@ -27,7 +27,7 @@ Side = Literal["before", "after"]
 ROUNDING = 1e-9
 # Changes of contacts, and the time within which so many have no end, relative or in s.
 MOST_CHANGES, AT_ONCE = 50, 1e-12
-# Steps between samples that one of the integrator may take while contacts are watched within it.
+# Steps between samples that one of the integrator may take while contacts, friction and stops are watched within it.
 WITHIN = 8
 # Nodes that determine the polynomial of one step of any integrator.
 NODES = 14
@@ -489,7 +489,7 @@ class HybridSimulation:
             watched += [equations.levels, equations.depths] if equations.touching else [equations.levels]
         # Without functions of the user, dry friction and stops, nothing can happen between two steps, however long.
         longest = self.step if watched or equations.tried else math.inf
-        if equations.touching and not conditions and not equations.tried:
+        if equations.bounded is not None and not conditions and not equations.tried:
             longest *= WITHIN
         stiff = equations.slips_begin
         integrator = replace(self.integrator, method="Radau") if stiff else self.integrator

@@ -47,6 +47,12 @@ class _Surface:
         about = [np.bincount(self.faces.ravel(), np.repeat(x, 3), len(self.vertices)) for x in np.cross(b - a, c - a).T]
         normals = np.stack(about, axis=1)
         self.normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+        # Whether every edge is that of one other triangle, which runs along it the other way: what is inside is hidden.
+        same = np.unique(self.vertices, axis=0, return_inverse=True)[1].reshape(-1)[self.faces]
+        edges = np.stack([same, np.roll(same, -1, axis=1)], axis=-1).reshape(-1, 2)
+        ways, other = (np.unique(x, axis=0, return_counts=True) for x in (edges, edges[:, ::-1]))
+        self.closed = bool((ways[1] == 1).all()) and np.array_equal(ways[0], other[0])
+        self.closed &= bool((a * np.cross(b, c)).sum() > 0)
 
 
 class Painter:
@@ -137,7 +143,11 @@ class Painter:
         gloss = 0.16 * np.maximum(sides @ _GLOSS, 0) ** 20
         colors = 255 * (bright[..., None] * np.array(solid.color[:3]) + gloss[..., None])
         flat = self.project(surface.vertices @ T[:3, :3].T + T[:3, 3])
-        return flat, colors, surface.faces[self.ahead(flat)[surface.faces].all(axis=1)]
+        faces = surface.faces[self.ahead(flat)[surface.faces].all(axis=1)]
+        if surface.closed and len(faces) == len(surface.faces):  # the camera is outside
+            (x, y), (p, q, r) = flat[:, :2].T, faces.T
+            faces = faces[(x[q] - x[p]) * (y[r] - y[p]) < (y[q] - y[p]) * (x[r] - x[p])]
+        return flat, colors, faces
 
     def ahead(self, flat: Array) -> Flags:
         """Whether projected points are in front of the camera, and not too near."""

@@ -53,24 +53,38 @@ class Hook(BuildHookInterface):
         if self.target_name == "sdist":
             build_data["force_include"][str(kernels)] = f"{HERE}/kernels.c"
             return
-        if version == "editable":
-            for former in Path(self.root, HERE).glob("_compiled.*"):
-                former.unlink()  # of other source; it is not overwritten, because processes may run its code
+        here, key = Path(self.root, HERE), self._key(kernels)
+        former = [*here.glob("_compiled.*")] if version == "editable" else []
+        binaries = [x for x in former if x.suffix != ".key"]
+        known = binaries and any(x not in binaries and x.read_text() == key for x in former)
         try:
-            binary = compiled(Path(self.root, HERE), folder)
+            binary = binaries[0] if known else compiled(here, folder)
         except NoCompiler as error:
+            for path in former:
+                path.unlink()  # of other source
             self.app.display_warning(
                 f"{error}. screwdyn is installed without compiled kernels, hundreds of times slower."
             )
             return
-        if version == "editable":
-            shutil.copy(binary, Path(self.root, HERE))
+        if version == "editable" and not known:
+            for path in former:
+                path.unlink()  # it is not overwritten, because processes may run its code
+            shutil.copy(binary, here)
+            (here / "_compiled.key").write_text(key)
         build_data["force_include"][str(binary)] = f"{HERE}/{binary.name}"
         build_data["pure_python"] = False
         if FREE_THREADED:
             build_data["infer_tag"] = True
         else:
             build_data["tag"] = f"cp311-abi3-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+
+    def _key(self, kernels: Path) -> str:
+        """What the compiled kernels depend on, in short: a clone that has not changed keeps its own."""
+        import numpy as np
+
+        read = [kernels, *sorted(Path(self.root, HERE).glob("*.[ch]")), Path(__file__)]
+        around = f"{np.__version__} {sys.implementation.cache_tag} {sysconfig.get_platform()} {os.environ.get('CC')}"
+        return hashlib.sha256(b"".join(x.read_bytes() for x in read) + around.encode()).hexdigest()
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was made."""

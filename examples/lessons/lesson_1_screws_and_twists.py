@@ -138,8 +138,9 @@ plt.show()
 #
 # 1. A translation across the plane of the axes: the angular velocities cancel.
 # 2. None, because the moment of the force about the axis vanishes.
-# 3. For example, if the arm is stretched: the smallest singular value of J vanishes, and its left singular vector is
-#    the wrench that the motors cannot feel.
+# 3. For example, if the arm is stretched: the smallest singular value of J vanishes. Its left singular vector is
+#    perpendicular to all twists that the joints can make: with its six numbers as a twist, the motion that the tool
+#    cannot make; as a wrench, the one that the motors cannot feel.
 
 first, second = screw.screw_from_axis("z"), screw.screw_from_axis("z", point=(1, 0, 0))
 print("1.", first - second)
@@ -147,4 +148,4 @@ force = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 print("2.", screw.virtual_power(first, force), "W")
 stretched = arm.jacobian("tool0", [0, -1.8, 0, 0.2, 1.57, 0], frame="base")
 U, sizes, _ = np.linalg.svd(stretched)
-print("3. singular values", sizes, "wrench", U[:, -1])
+print("3. singular values", sizes, "motion", U[:, -1])

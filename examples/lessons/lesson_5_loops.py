@@ -23,7 +23,8 @@ def bar(mass, length):
 # A four-bar
 # ----------
 #
-# Crank and coupler form one chain, the rocker another. ``close`` joins their ends by a pin.
+# Crank and coupler form one chain, the rocker another. ``close`` joins their ends by a pin. ``at`` is where the frame
+# of the rocker then lies on the coupler: at 0.5 m, so that its end of 2 m is at that of 2.5 m.
 
 linkage = sd.KinematicTree(gravity=(0, -9.81, 0))
 linkage.attach(bar(1.0, 1.0), to="base", joint=sd.revolute("z"), name="crank")

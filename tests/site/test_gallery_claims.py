@@ -307,6 +307,8 @@ def test_lesson_3_payload_in_motion(found):
     assert_allclose(found.after, found.before, atol=1e-14)
     assert np.argmin(found.lost) == np.argmin(np.abs(found.share - 1)) and min(found.lost) < 1e-15
     assert np.abs(found.run.energy.residual).max() < 1e-9
+    assert found.least.fun < min(map(found.energy_lost, np.linspace(-3, 3, 50))) + 1e-9
+    assert_allclose(found.released.state.qd, found.hung.state.qd[:6], atol=1e-15)
     momentum = found.skater.momentum(found.second.state.q, found.second.state.qd)[2]
     assert_allclose([momentum, found.first.energy_lost + found.second.energy_lost], [found.L, 2 * 4 * 0.5**2 / 2])
 

@@ -428,7 +428,10 @@ class Handover(NamedTuple):
 
     def jax(self) -> Callable[..., Any]:
         """See :meth:`screwdyn.forms.symbolic.Symbolic.jax`."""
-        import jax.numpy as jnp
+        try:
+            import jax.numpy as jnp
+        except ModuleNotFoundError as missing:
+            raise ScrewdynError(f"functions for JAX need it ({missing}): pip install 'screwdyn[jax]'") from missing
 
         def made(*arguments: Any) -> Any:
             batch = self._batch(arguments)
@@ -441,7 +444,12 @@ class Handover(NamedTuple):
 
     def casadi(self) -> Any:
         """See :meth:`screwdyn.forms.symbolic.Symbolic.casadi`."""
-        import casadi
+        try:
+            import casadi
+        except ModuleNotFoundError as missing:
+            raise ScrewdynError(
+                f"functions for CasADi need it ({missing}): pip install 'screwdyn[casadi]'"
+            ) from missing
 
         arguments = {name: casadi.SX.sym(name, n) for name, n in self._lengths.items()}
         values, results = self._values([*arguments.values()], casadi), []

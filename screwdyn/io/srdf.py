@@ -36,6 +36,9 @@ class _States:
         self.floating = next(floating, None)
         self.positions: dict[str, Positions] = {}
         self.missing = False
+        if any(root.named("link")):
+            hint = "give the .srdf file, which names groups of joints and their <group_state>s"
+            root.wrong("this is a URDF, which has no reference poses", hint)
         for state in root.named("group_state"):
             name = state.attribute("name")
             found = [x for x in map(self.of, state.named("joint")) if x is not None]

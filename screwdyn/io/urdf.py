@@ -148,6 +148,18 @@ def _failed(problems: list[Problem]) -> bool:
     return any(problem.severity == "error" for problem in problems)
 
 
+class _Arguments(dict[str, str]):
+    """Values of xacro's arguments, which note the names that a document asks for."""
+
+    def __init__(self, given: dict[str, str]) -> None:
+        super().__init__(given)
+        self.asked: set[object] = set()
+
+    def __contains__(self, name: object) -> bool:
+        self.asked.add(name)
+        return super().__contains__(name)
+
+
 def _expanded(source: Source, found: Unexpanded, meshes: Meshes, given: dict[str, str]) -> Element | None:
     """The root of a xacro document after expansion; files that it includes are searched in its folder, or else here."""
     try:
@@ -158,11 +170,14 @@ def _expanded(source: Source, found: Unexpanded, meshes: Meshes, given: dict[str
         text = source.document.decode(source.encoding) if source.encoding else io.BytesIO(source.document)
         document = xacro.parse(text)
         # Its own $(find …) needs modules of ROS.
-        own, names._eval_find = names._eval_find, meshes.package
+        own, names._eval_find, arguments = names._eval_find, meshes.package, _Arguments(given)
         try:
-            xacro.process_doc(document, mappings=given, verbosity=0)
+            xacro.process_doc(document, mappings=arguments, verbosity=0)
         finally:
             names._eval_find = own
+        for name in given.keys() - arguments.asked:
+            known = map(str, arguments.asked)
+            found.element.wrong(f"this xacro has no argument {name!r}", found.element.near(name, known))
         return parse(document.toprettyxml(indent="  ").encode("utf-8"), found.element.problems, "utf-8")
     except ModuleNotFoundError as error:
         message = f"this is xacro, not URDF{found.where}"
@@ -173,7 +188,10 @@ def _expanded(source: Source, found: Unexpanded, meshes: Meshes, given: dict[str
     except Unexpanded as left:
         return left.element.wrong(f"this is still xacro after expansion{left.where}")
     except Exception as error:  # an expression can raise any error
-        return found.element.wrong(f"xacro cannot expand this: {str(error) or type(error).__name__}")
+        # What xacro wraps says its own words before those of the cause.
+        cause = getattr(error, "exc", None)
+        said = str(cause if isinstance(cause, URDFError) else error)
+        return found.element.wrong(f"xacro cannot expand this: {said or type(error).__name__}")
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:

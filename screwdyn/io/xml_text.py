@@ -192,6 +192,15 @@ class _StopReading(Exception):
     """Raised inside expat's handlers to end the parse."""
 
 
+def _is_utf8(document: bytes) -> bool:
+    """Whether the bytes are text in UTF-8."""
+    try:
+        document.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def parse(
     document: bytes, problems: list[Problem], encoding: str | None = None, skipped_lines: int = 0
 ) -> Element | None:
@@ -238,12 +247,14 @@ def parse(
         pass
     except expat.ExpatError as error:
         ends = {expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN}
-        reason = expat.ErrorString(error.code)
+        reason, invalid = expat.ErrorString(error.code), expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
         message = f"not well-formed XML: {reason}"
         if inside:
             element, kept = inside[-1]
             hint = f"<{shown(element.tag)}>, opened on line {element.line}, is not closed yet"
             message = "the file ends too early" if reason in ends else message
+            if error.code == invalid and not _is_utf8(document):
+                hint = 'declare its encoding, <?xml version="1.0" encoding="…"?>, or save it as UTF-8'
             new(element.tag, element.attributes if kept else {}, error.lineno).wrong(message, hint, "error")
         else:
             empty = not roots and reason in ends

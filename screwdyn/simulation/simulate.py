@@ -229,6 +229,7 @@ class Run(Recording):
         """
         if by is None:
             return self._of_link(link, t, side, (6,), lambda tree, *x: subtree_wrench(tree, link, *x[:3]))
+        UnknownNameError.check(by, self._links)
         for motion in self.motions:
             check_untouched(motion.tree.topology, "run.wrench(…, by=…)")
         near = {name for motion in self.motions for name in motion.tree.topology.neighbours(link)}
@@ -286,6 +287,11 @@ class Run(Recording):
         states = tuple(STATES[int(x)] for x in found[:, 0])
         return ContactState(states, points, axes[:, 0], rows.gaps[at], *in_base)
 
+    @property
+    def _links(self) -> dict[str, None]:
+        """The names of all links that a tree of the run has."""
+        return dict.fromkeys(name for motion in self.motions for name in motion.tree.links)
+
     def _of_link(
         self,
         link: str,
@@ -296,8 +302,7 @@ class Run(Recording):
     ) -> Array:
         """A function of a link's tree, of q, q̇, q̈ and joint forces, at all samples or at given times."""
         trees = [motion.tree for motion in self.motions]
-        if not isinstance(link, str) or not any(link in tree.links for tree in trees):
-            raise UnknownNameError.of(link, dict.fromkeys(name for tree in trees for name in tree.links))
+        UnknownNameError.check(link, self._links)
         sizes = [len(motion.t) for motion in self.motions]
         times, owners = (None, np.repeat(np.arange(len(trees)), sizes)) if t is None else self._located(t, side)
         found = np.full((len(owners), *shape), np.nan)

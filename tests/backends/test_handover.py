@@ -1,5 +1,7 @@
 """Functions for other tools return the values of the tree."""
 
+import sys
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -312,3 +314,10 @@ def test_a_quaternion_of_zeros_is_named():
     made = sym.lambdify("forward_kinematics", "sympy", link="payload")
     x = sp.Symbol("x")
     assert made([x, 0, 0, 1]).shape == made(sp.Matrix([x, 0, 0, 1])).shape == (4, 4)
+
+
+@pytest.mark.parametrize(("tool", "extra"), [("jax", "JAX"), ("casadi", "CasADi")])
+def test_an_extra_that_is_missing_is_named(tool, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, tool, None)
+    with pytest.raises(sd.ScrewdynError, match=f"functions for {extra} need it .*pip install 'screwdyn.{tool}.'"):
+        getattr(sd.robots.pelican().symbolic(), tool)("mass_matrix")

@@ -111,6 +111,11 @@ def test_every_problem_is_named_with_its_line(tree, wrong, message):
     assert message in str(caught.value) and "in the SRDF text" in str(caught.value)
 
 
+def test_a_urdf_is_no_srdf(tree):
+    with pytest.raises(sd.URDFError, match=r"this is a URDF, which has no reference poses; give the .srdf file"):
+        tree.reference_poses(sd.robots.ur5().to_urdf())
+
+
 def test_degrees_are_noticed(tree):
     with pytest.warns(sd.ScrewdynWarning, match="'elbow' is at 90 rad"):
         tree.reference_poses(srdf(state("up", elbow=90)))

@@ -635,3 +635,10 @@ def test_names_have_no_control_characters(character):
         problems = check_urdf(f'<robot name="r">\n{place}</robot>')
         assert any("has control characters" in str(p) and p.line == line for p in problems)
         assert all(str(p).isprintable() for p in problems)
+
+
+def test_an_encoding_that_is_not_declared_is_named(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_bytes(arm().replace('"b"', '"ä"').encode("latin-1"))
+    with pytest.raises(URDFError, match=r"declare its encoding, <.xml .*encoding=.*, or save it as UTF-8"):
+        KinematicTree.from_urdf(path)

@@ -84,6 +84,11 @@ def test_arguments_of_xacro(workspace):
         assert KinematicTree.from_urdf(workspace, xacro=given).link("arm").inertia.mass == mass
 
 
+def test_an_argument_that_no_file_has_is_refused(workspace):
+    with pytest.raises(URDFError, match=r"this xacro has no argument 'mas'.*did you mean 'mass'"):
+        KinematicTree.from_urdf(workspace, xacro={"mas": 3.5})
+
+
 def test_arguments_of_xacro_on_the_command_line(workspace, capsys):
     """Also for the robot of a scenario."""
     workspace.write_text(workspace.read_text().replace('default="2"', 'default="unknown"'))
@@ -104,8 +109,10 @@ def test_a_package_that_is_not_found_is_named(workspace, tmp_path):
 
     own = substitution_args._eval_find
     (tmp_path / "ws/install/tool/share/tool").rename(tmp_path / "elsewhere")
-    with pytest.raises(URDFError, match="there is no package 'tool' in package_dirs=, ROS_PACKAGE_PATH, AMENT_PREFIX_"):
+    where = "there is no package 'tool' in package_dirs=, ROS_PACKAGE_PATH, AMENT_PREFIX_"
+    with pytest.raises(URDFError, match=where) as found:
         KinematicTree.from_urdf(workspace)
+    assert str(found.value).count("no package") == 1 and "<class" not in str(found.value)
     assert substitution_args._eval_find is own
     (tmp_path / "elsewhere").rename(tmp_path / "tool")
     assert KinematicTree.from_urdf(workspace, package_dirs=tmp_path / "tool").link("arm").inertia.mass == 2

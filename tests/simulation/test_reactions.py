@@ -118,6 +118,8 @@ def test_the_reaction_begins_and_ends_with_its_loop():
     left = run.wrench("left foot", by="world")
     assert (left[after] == 0).all() and (abs(left[run.t < 0.0049][:, 5] - tree.mass * 9.81 / 2) < 1e-6).all()
     assert run.wrench("left foot", 0.005, "before", by="world")[5] > 80
+    with pytest.raises(sd.UnknownNameError, match="there is no link 'left fot'; did you mean 'left foot'"):
+        run.wrench("trunk", by="left fot")
     with pytest.raises(sd.ScrewdynError, match="nothing connects 'left foot' with 'trunk', but with left knee, world"):
         run.wrench("left foot", by="trunk")
     with pytest.raises(sd.UnknownNameError, match="did you mean 'left foot'"):

@@ -304,6 +304,9 @@ class Happened:
     what: Scheduled[Any] | None
     event: Change
 
+    def __repr__(self) -> str:
+        return f"<{self.verb} {self.subject} at {self.t:.6g} s>"
+
     @property
     def verb(self) -> str:
         """What happened, such as ``"grasp"`` or ``"reach limit of"``."""

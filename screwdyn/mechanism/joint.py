@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from math import inf, isfinite, isnan, sin, sqrt
+from math import inf, isfinite, sin, sqrt
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -143,8 +143,8 @@ def interval(limits: Sequence[float] | None) -> tuple[float, float] | None:
         low, high = map(float, expressions.real(limits))
     except (TypeError, ValueError):
         raise JointError(f"limits must be two numbers (lower, upper); got {limits!r}") from None
-    if isnan(low) or isnan(high) or low > high:
-        raise JointError(f"limits must be (lower, upper) with lower <= upper; got {limits!r}")
+    if not (low <= high and low < inf and high > -inf):
+        raise JointError(f"limits must be (lower, upper) with lower <= upper, within reach; got {limits!r}")
     return low, high
 
 
@@ -666,6 +666,8 @@ def checked_positions(name: str, joint: Joint, q: ArrayLike) -> Array:
     what = f"the position of joint {name!r}"
     positions = np.array(expressions.read(q, what, by=expressions.real), ndmin=1)
     if positions.shape != (joint.nq,) or not expressions.is_finite(positions):
+        if not joint.nq:
+            raise ShapeError(f"joint {name!r} does not move, and has no position; got {q!r}")
         entries = ", ".join(joint.position_names(name))
         raise ShapeError(f"{what} must be a finite number for each of: {entries}; got {q!r}")
     if joint.chart is not None and joint.chart.orientation == 4:

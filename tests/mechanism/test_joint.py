@@ -147,6 +147,7 @@ def test_bad_points_are_refused(point):
         ({"damping": "much"}, "damping must be a number"),
         ({"limits": (1, -1)}, "lower <= upper"),
         ({"limits": (np.nan, 1)}, "lower <= upper"),
+        ({"limits": (np.inf, np.inf)}, "within reach"),
         ({"limits": (1,)}, "limits must be two numbers"),
         ({"limits": 3}, "limits must be two numbers"),
         ({"limits": ("a", "b")}, "limits must be two numbers"),

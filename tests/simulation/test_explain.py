@@ -123,6 +123,13 @@ def test_a_torque_without_a_period_is_what_costs_time(tmp_path):
     assert "control_period" not in length(control_period=1e-3).explain() and len(asked) == 200
 
 
+def test_an_event_of_a_run_is_one_line():
+    arm = sd.robots.pelican()
+    grasp = sd.Grasp(sd.Inertia.point(1), to="link2", twist="at_rest", name="crate", time=0.01)
+    run = sd.simulate(arm, sd.State(arm), 0.02, events=[grasp])
+    assert repr(run.events) == "(<grasp crate at 0.01 s>,)"
+
+
 def test_notebooks_show_tables(run):
     tree = run.tree
     shown = {x: x._repr_html_() for x in (tree, run.states[-1], run)}

@@ -149,7 +149,7 @@ class GainsOften(GainsHeld):
     step = 1e-4  # no event passes a call
 
     def build(self):
-        self.torque, self.more_options = Law(self.late), {"control_period": 0.002}
+        self.torque, self.more_options = Law(self.late), {"control_period": 0.0019}
 
 
 class GainsFollow(GainsHeld):

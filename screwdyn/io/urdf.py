@@ -27,7 +27,7 @@ import numpy as np
 
 from screwdyn.core import Array, ScrewdynError, ScrewdynWarning, ShapeError, URDFError, expressions
 from screwdyn.io.document import Source, inertia_of, listed, read_source, shown, some, unused
-from screwdyn.io.xml_text import Element, Problem, Severity, Unexpanded, Writer, nested, opening, parse, tag
+from screwdyn.io.xml_text import Element, Problem, Severity, Unexpanded, Writer, encoding_hint, nested, opening, parse, tag
 from screwdyn.mechanism import Attachment, Inertia, Joint, Link, Loop, Mimic, Topology, with_ties
 from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.shape import Kind, Shape
@@ -149,15 +149,19 @@ def _failed(problems: list[Problem]) -> bool:
 
 
 class _Arguments(dict[str, str]):
-    """Values of xacro's arguments, which note the names that a document asks for."""
+    """Values of xacro's arguments, which note the names that a document declares or uses, in its order."""
 
     def __init__(self, given: dict[str, str]) -> None:
         super().__init__(given)
-        self.asked: set[object] = set()
+        self.asked: dict[object, None] = {}
 
     def __contains__(self, name: object) -> bool:
-        self.asked.add(name)
+        self.asked[name] = None
         return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        self.asked[name] = None
+        return super().__getitem__(name)
 
 
 def _expanded(source: Source, found: Unexpanded, meshes: Meshes, given: dict[str, str]) -> Element | None:
@@ -175,9 +179,10 @@ def _expanded(source: Source, found: Unexpanded, meshes: Meshes, given: dict[str
             xacro.process_doc(document, mappings=arguments, verbosity=0)
         finally:
             names._eval_find = own
-        for name in given.keys() - arguments.asked:
-            known = map(str, arguments.asked)
-            found.element.wrong(f"this xacro has no argument {name!r}", found.element.near(name, known))
+        for name in given:
+            if name not in arguments.asked:
+                known = map(str, arguments.asked)
+                found.element.wrong(f"this xacro has no argument {name!r}", found.element.near(name, known))
         return parse(document.toprettyxml(indent="  ").encode("utf-8"), found.element.problems, "utf-8")
     except ModuleNotFoundError as error:
         message = f"this is xacro, not URDF{found.where}"
@@ -191,7 +196,8 @@ def _expanded(source: Source, found: Unexpanded, meshes: Meshes, given: dict[str
         # What xacro wraps says its own words before those of the cause.
         cause = getattr(error, "exc", None)
         said = str(cause if isinstance(cause, URDFError) else error)
-        return found.element.wrong(f"xacro cannot expand this: {said or type(error).__name__}")
+        message = f"xacro cannot expand this: {said or type(error).__name__}"
+        return found.element.wrong(message, encoding_hint(cause or error, source.document))
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:

@@ -192,13 +192,17 @@ class _StopReading(Exception):
     """Raised inside expat's handlers to end the parse."""
 
 
-def _is_utf8(document: bytes) -> bool:
-    """Whether the bytes are text in UTF-8."""
+def encoding_hint(error: object, document: bytes) -> str:
+    """What to do about an error of expat where a byte is not text in UTF-8; nothing for all other errors."""
+    if not isinstance(error, expat.ExpatError):
+        return ""
+    line = document.splitlines()[error.lineno - 1 :][:1]
     try:
-        document.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+        b"".join(line)[error.offset :][:4].decode("utf-8")
+    except UnicodeDecodeError as wrong:
+        if not wrong.start:
+            return 'declare its encoding, <?xml version="1.0" encoding="…"?>, or save it as UTF-8'
+    return ""
 
 
 def parse(
@@ -247,18 +251,17 @@ def parse(
         pass
     except expat.ExpatError as error:
         ends = {expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN}
-        reason, invalid = expat.ErrorString(error.code), expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
+        reason, undeclared = expat.ErrorString(error.code), encoding_hint(error, document)
         message = f"not well-formed XML: {reason}"
         if inside:
             element, kept = inside[-1]
             hint = f"<{shown(element.tag)}>, opened on line {element.line}, is not closed yet"
             message = "the file ends too early" if reason in ends else message
-            if error.code == invalid and not _is_utf8(document):
-                hint = 'declare its encoding, <?xml version="1.0" encoding="…"?>, or save it as UTF-8'
-            new(element.tag, element.attributes if kept else {}, error.lineno).wrong(message, hint, "error")
+            found = new(element.tag, element.attributes if kept else {}, error.lineno)
+            found.wrong(message, undeclared or hint, "error")
         else:
             empty = not roots and reason in ends
-            new("xml", {}, error.lineno).wrong("there is no XML element" if empty else message)
+            new("xml", {}, error.lineno).wrong("there is no XML element" if empty else message, undeclared)
     except (LookupError, ValueError) as error:  # raised by Python for an unknown encoding
         new("?xml", {}).wrong(f"unusable encoding: {error}", "save the file as UTF-8")
     return roots[0] if roots else None

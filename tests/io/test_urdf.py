@@ -637,8 +637,13 @@ def test_names_have_no_control_characters(character):
         assert all(str(p).isprintable() for p in problems)
 
 
-def test_an_encoding_that_is_not_declared_is_named(tmp_path):
+@pytest.mark.parametrize("place", ['"b"', "<robot", 'name="'])
+def test_an_encoding_that_is_not_declared_is_named(place, tmp_path):
     path = tmp_path / "arm.urdf"
-    path.write_bytes(arm().replace('"b"', '"ä"').encode("latin-1"))
+    path.write_bytes(arm().replace(place, {"<robot": "<!-- ä --><robot"}.get(place, f"{place}ä")).encode("latin-1"))
     with pytest.raises(URDFError, match=r"declare its encoding, <.xml .*encoding=.*, or save it as UTF-8"):
+        KinematicTree.from_urdf(path)
+    # Other characters that are wrong are no matter of the encoding.
+    path.write_bytes(b'<?xml version="1.0" encoding="latin-1"?><robot name="\xe4"><link name="a"/> < </robot>')
+    with pytest.raises(URDFError, match="invalid token.*is not closed yet$"):
         KinematicTree.from_urdf(path)

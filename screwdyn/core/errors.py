@@ -35,7 +35,7 @@ class UnknownNameError(ScrewdynError):
         if isinstance(called := getattr(name, "name", None), str):
             return cls(f"a {what} is given by its name, {called!r}; got {cut_repr(name)}")
         if not isinstance(name, str) and hasattr(name, "__len__"):
-            order = "; arguments are (link, q, …)" if what == "link" else ""
+            order = "; arguments are (link, …)" if what == "link" else ""
             return cls(f"there is no {what} {cut_repr(name)}: a {what} is given by its name, a str{order}")
         return cls(f"there is no {what} {name!r}; {cls.hint(name, known)}")
 
@@ -48,7 +48,7 @@ class UnknownNameError(ScrewdynError):
 
     @staticmethod
     def hint(name: object, known: Iterable[str]) -> str:
-        """The known names that are similar; or, if none is, all of them, or the nearest of many."""
+        """The known names that are similar; or, if none is, all of them, or the nearest of many, in their order."""
         known = list(known)
         # The name of a joint matches those of its entries: "hip" matches "hip[wx]", "hip[wy]" and "hip[wz]".
         entries: dict[str, list[str]] = {x: [x] for x in known}
@@ -59,7 +59,8 @@ class UnknownNameError(ScrewdynError):
         near = {x: x for match in get_close_matches(str(name), entries, n=3, cutoff=0.5) for x in entries[match]}
         if near:
             return f"did you mean {' or '.join(map(repr, near))}?"
-        shown = known if len(known) <= MOST_LISTED else get_close_matches(str(name), known, n=MOST_LISTED, cutoff=0.0)
+        nearest = get_close_matches(str(name), known, n=MOST_LISTED, cutoff=0.0)
+        shown = [x for x in known if x in nearest]
         more = f" and {len(known) - len(shown)} more" if len(known) > len(shown) else ""
         return f"known: {', '.join(shown) or 'none'}{more}"
 

@@ -29,14 +29,14 @@ T = TypeVar("T")
 Value = TypeVar("Value")
 
 # What a name must be, for messages.
-NAME = "a non-empty string without control characters"
+NAME = "a non-blank string without control characters"
 # Terminals, figures and files act on controls and on marks that turn the direction of text, or cannot hold surrogates.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def is_name(value: Any) -> bool:
     """Whether a value can be the name of a link or a joint."""
-    return isinstance(value, str) and value != "" and (value.isprintable() or _CONTROL.search(value) is None)
+    return isinstance(value, str) and value.strip() != "" and (value.isprintable() or _CONTROL.search(value) is None)
 
 
 def printable(text: str) -> str:

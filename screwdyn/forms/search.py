@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from screwdyn.core import Array, ArrayLike, Flags, Indices, expressions
+from screwdyn.core import Array, ArrayLike, Flags, Indices, UnknownNameError, expressions
 from screwdyn.core.errors import EquilibriumError, InverseKinematicsError, LoopError, ScrewdynError, ShapeError
 from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.configurations import Limits
@@ -454,6 +454,7 @@ def inverse_kinematics(
     True
     """
     tree = tree.copy()
+    UnknownNameError.check(link, tree.model.placements)
     given = (pose := tree.model.numbers("pose", pose)).shape
     if given not in ((4, 4), (3,)):
         raise ShapeError(f"pose must be a 4x4 matrix, or three numbers for a position alone; got shape {given}")
@@ -504,7 +505,6 @@ class _Target:
 
     def __init__(self, tree: Robot, link: str, pose: Array, oriented: bool, q0: Array, moving: Iterable[str]) -> None:
         self.tree, self.link, self.pose, self.oriented = tree, link, pose, oriented
-        tree.forward_kinematics(link, q0)  # raises the error for an unknown link
         self.closure, self.stiffness = Closure(tree), 1.0
         looped = {x for loop in self.closure.loops for end in (loop.link, loop.to) for x in tree.model.path(end)}
         passive = set(itertools.compress(tree.coordinates, tree.model.passive))

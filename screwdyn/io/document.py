@@ -156,7 +156,7 @@ class Entry:
         return [Entry(x, f"{self.place}[{k}]", self.problems, self.symbols) for k, x in enumerate(self.value)]
 
     def text(self, what: str = NAME) -> str | None:
-        """A string that is not empty and has no control characters."""
+        """A string that is a name."""
         whole = is_name(self.value) and type(self.value) is not NotANumber
         return str(self.value) if whole else self.unexpected(what)
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from screwdyn.core import Array, ScrewdynError, ScrewdynWarning, ShapeError, URDFError, expressions
 from screwdyn.io.document import Source, inertia_of, listed, read_source, shown, some, unused
-from screwdyn.io.xml_text import Element, Problem, Severity, Unexpanded, Writer, encoding_hint, nested, opening, parse, tag
+from screwdyn.io.xml_text import Element, Problem, Severity, Unexpanded, Writer, nested, opening, parse, tag, utf8_hint
 from screwdyn.mechanism import Attachment, Inertia, Joint, Link, Loop, Mimic, Topology, with_ties
 from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.shape import Kind, Shape
@@ -197,7 +197,7 @@ def _expanded(source: Source, found: Unexpanded, meshes: Meshes, given: dict[str
         cause = getattr(error, "exc", None)
         said = str(cause if isinstance(cause, URDFError) else error)
         message = f"xacro cannot expand this: {said or type(error).__name__}"
-        return found.element.wrong(message, encoding_hint(cause or error, source.document))
+        return found.element.wrong(message, utf8_hint(cause or error, source.document))
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:

@@ -121,7 +121,7 @@ class Element:
         value = self.attributes.get(name)
         if is_name(value):
             return value
-        if value:
+        if value and value.strip():
             return self.wrong(f"{name}={shown(value)!r} has control characters", "remove them")
         return self.wrong(f"the attribute {name!r} is {'missing' if value is None else 'empty'}", f'add {name}="…"')
 
@@ -192,7 +192,7 @@ class _StopReading(Exception):
     """Raised inside expat's handlers to end the parse."""
 
 
-def encoding_hint(error: object, document: bytes) -> str:
+def utf8_hint(error: object, document: bytes) -> str:
     """What to do about an error of expat where a byte is not text in UTF-8; nothing for all other errors."""
     if not isinstance(error, expat.ExpatError):
         return ""
@@ -251,7 +251,7 @@ def parse(
         pass
     except expat.ExpatError as error:
         ends = {expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN}
-        reason, undeclared = expat.ErrorString(error.code), encoding_hint(error, document)
+        reason, undeclared = expat.ErrorString(error.code), utf8_hint(error, document)
         message = f"not well-formed XML: {reason}"
         if inside:
             element, kept = inside[-1]

@@ -48,7 +48,7 @@ class Link:
     Raises
     ------
     TopologyError
-        If the name is not a non-empty string, or has control characters.
+        If the name is not a string, is blank, or has control characters.
     InertiaError
         If ``inertia`` is neither an :class:`Inertia` nor ``None``.
     ShapeError

@@ -183,7 +183,7 @@ Shapes = Shape | Iterable[Shape]
 
 def shapes_of(given: Shapes) -> tuple[Shape, ...]:
     """One or several shapes as a tuple; ShapeError if something else is given."""
-    shapes = (given,) if isinstance(given, Shape) or not isinstance(given, Iterable) else tuple(given)
+    shapes = (given,) if isinstance(given, Shape | str) or not isinstance(given, Iterable) else tuple(given)
     wrong = [x for x in shapes if not isinstance(x, Shape)]
     if wrong:
         raise ShapeError(f"a shape is made by Shape.box(), Shape.mesh(), …; got {wrong[0]!r}")

@@ -527,7 +527,8 @@ class Mechanism:
         if points is None:
             own: dict[str, Any] = {"shapes": bodies_of(link, at.link.shapes), "rounding": radius}
         else:
-            own = {"points": np.atleast_2d(expressions.read(points, f"the points of {link!r}")), "radii": radius}
+            rows = np.atleast_2d(expressions.read(points, f"the points of {link!r}"))
+            own = {"points": rows if rows.size else np.zeros((0, 3)), "radii": radius}
         contact = Contact(name, link, to, on, friction, restitution, **own)
         self._become(replace(with_ties(topology, [contact]), revision=topology.revision + 1))
         return Handle(contact.name, contact.serial)

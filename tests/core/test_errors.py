@@ -32,8 +32,10 @@ def test_near_names_are_listed(name, message):
 def test_of_many_names_the_nearest_are_listed():
     names = [f"left/wrist_{k}" for k in range(20)] + ["a7xyz"]
     message = str(UnknownLinkError.of("7", names, "joint"))
-    assert message.startswith("there is no joint '7'; known: a7xyz, left/wrist_7, ")
-    assert message.endswith(" and 13 more")
+    *listed, last = message.removeprefix("there is no joint '7'; known: ").split(", ")
+    assert last == "a7xyz and 13 more"
+    assert "left/wrist_7" in listed
+    assert listed == [name for name in names if name in listed]
     assert message.count(",") == 7
 
 
@@ -43,7 +45,7 @@ def test_an_array_in_the_place_of_a_name_is_told_the_order_of_arguments():
     for answer in (arm.forward_kinematics, arm.jacobian, arm.compile().jacobian):
         for given in (q, list(q)):
             with pytest.raises(
-                UnknownLinkError, match=r"a link is given by its name, a str; arguments are \(link, q, …\)"
+                UnknownLinkError, match=r"a link is given by its name, a str; arguments are \(link, …\)"
             ):
                 answer(given, "tool0")
 

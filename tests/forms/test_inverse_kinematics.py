@@ -226,6 +226,7 @@ def test_a_link_that_nothing_moves_is_where_it_is():
         (("tip", 2 * np.eye(4)), {}, "not orthonormal"),
         (("tip", [[0, 1], [0]]), {}, "pose must be an array of real numbers"),
         (("tipp", (1, 0, 0)), {}, "'tip'"),
+        (([0.2, 0.3], "tip", np.eye(4)), {}, r"no link \[0.2, 0.3\]: .* arguments are \(link, …\)"),
         (("tip", (1, 0, 0), np.zeros((3, 2))), {}, "one state"),
         (("tip", (1, 0, 0), [0.0]), {}, r"q0 has shape \(1,\)"),
         (("tip", (1, 0, 0)), {"freedoms": ["elbo"]}, "'elbow'"),

@@ -224,7 +224,7 @@ def test_the_document_of_these_tests_is_valid():
 @pytest.mark.parametrize(
     ("changes", "place", "words"),
     [
-        ({"name": ""}, "links[0].name", "expected a non-empty string"),
+        ({"name": ""}, "links[0].name", "expected a non-blank string"),
         ({"name": "base"}, "links[0].name", "a second link has the name 'base'"),
         ({"parent": "bas"}, "links[0].parent", "did you mean 'base'?"),
         ({"parent": "rod"}, "links[0].parent", "there is no link 'rod' before this one"),
@@ -362,6 +362,6 @@ def test_expressions_that_cannot_be_written_are_listed():
 def test_names_have_no_control_characters():
     text = sd.robots.two_link().to_json().replace('"link1"', '"link1\\u001b[2J"', 1)
     with pytest.raises(
-        JSONError, match=r"links\[0\]\.name: expected a non-empty string without control characters; got "
+        JSONError, match=r"links\[0\]\.name: expected a non-blank string without control characters; got "
     ):
         KinematicTree.from_json(text)

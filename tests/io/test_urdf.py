@@ -464,6 +464,7 @@ def test_bad_inertias(inertial, words):
         ([link("a"), link("b"), joint("j", "a", "bb")], 4, "unknown child link 'bb'; did you mean 'b'?"),
         ([link("a"), "<link/>"], 3, "'name' is missing"),
         ([link("a"), '<link name=""/>'], 3, "'name' is empty"),
+        ([link("a"), '<link name="  "/>'], 3, "'name' is empty"),
         (
             [link("a"), link("b"), '<joint name="j" type="fixed"><parent link="a"/></joint>'],
             4,
@@ -645,5 +646,5 @@ def test_an_encoding_that_is_not_declared_is_named(place, tmp_path):
         KinematicTree.from_urdf(path)
     # Other characters that are wrong are no matter of the encoding.
     path.write_bytes(b'<?xml version="1.0" encoding="latin-1"?><robot name="\xe4"><link name="a"/> < </robot>')
-    with pytest.raises(URDFError, match="invalid token.*is not closed yet$"):
+    with pytest.raises(URDFError, match=r"invalid token.*is not closed yet$"):
         KinematicTree.from_urdf(path)

@@ -88,9 +88,11 @@ def test_an_argument_that_no_file_has_is_refused(workspace):
     with pytest.raises(URDFError, match=r"this xacro has no argument 'mas'.*did you mean 'mass'"):
         KinematicTree.from_urdf(workspace, xacro={"mas": 3.5})
     # The same order in every run, and a name that is used without a declaration is known.
-    document = HEAD + '<xacro:arg name="a" default="1"/><xacro:arg name="b" default="1"/><link name="$(arg c)"/></robot>'
+    document = (
+        HEAD + '<xacro:arg name="a" default="1"/><xacro:arg name="b" default="1"/><link name="$(arg c)"/></robot>'
+    )
     assert KinematicTree.from_urdf(document, xacro={"c": "x"}).links == ("x",)
-    with pytest.raises(URDFError, match="no argument 'zzz'; known: a, b, c$"):
+    with pytest.raises(URDFError, match=r"no argument 'zzz'; known: a, b, c$"):
         KinematicTree.from_urdf(document, xacro={"zzz": 1, "c": "x"})
 
 
@@ -159,7 +161,7 @@ def test_what_cannot_be_expanded_is_refused_with_its_line(text, line, words):
 def test_an_encoding_that_is_not_declared_is_named(tmp_path):
     path = tmp_path / "robot.xacro"
     path.write_bytes((HEAD + MACRO + "<!-- Größe --></robot>").encode("latin-1"))
-    with pytest.raises(URDFError, match="xacro cannot expand this: not well-formed.*; declare its encoding"):
+    with pytest.raises(URDFError, match=r"xacro cannot expand this: not well-formed.*; declare its encoding"):
         KinematicTree.from_urdf(path)
 
 

@@ -165,7 +165,7 @@ def test_files():
         (dict(link="table", to="crate", points=None), sd.ContactError, "'table' has no shapes"),
         (dict(on=sd.Shape.box((1, 1, 0))), sd.ContactError, "no thickness: there is no normal.*give the points a rad"),
         (dict(points=(1, 2)), sd.ShapeError, r"the points of contact 'new' must be finite numbers of shape \(k, 3\)"),
-        (dict(points=np.zeros((0, 3))), sd.ContactError, "contact 'new' has no point"),
+        (dict(points=[]), sd.ContactError, "contact 'new' has no point; give points="),
         (dict(radius=-1), sd.ShapeError, "must be numbers >= 0 m, one or 1; got"),
         (
             dict(friction=-1),

@@ -167,8 +167,8 @@ def test_bad_points_are_refused(point):
         ({"passive": "no"}, "passive must be True or False; got 'no'"),
         ({"passive": 1}, "passive must be True or False"),
         ({"passive": None}, "passive must be True or False"),
-        ({"name": ""}, "name must be a non-empty string"),
-        ({"name": 3}, "name must be a non-empty string"),
+        ({"name": ""}, "name must be a non-blank string"),
+        ({"name": 3}, "name must be a non-blank string"),
     ],
 )
 def test_bad_options_are_refused(options, message):

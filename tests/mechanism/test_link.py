@@ -18,7 +18,7 @@ def test_a_link_cannot_be_changed():
 
 @pytest.mark.parametrize("name", ["", None, 3, b"a"])
 def test_a_link_needs_a_name(name):
-    with pytest.raises(TopologyError, match="non-empty string"):
+    with pytest.raises(TopologyError, match="non-blank string"):
         Link(name)
 
 

@@ -502,7 +502,7 @@ def test_a_name_that_is_none(name):
     tree = arm()
     before = fingerprint(tree)
     for body in (BODY, Link("a", BODY), KinematicTree("a")):
-        with pytest.raises(TopologyError, match="needs a non-empty string without control characters as its name"):
+        with pytest.raises(TopologyError, match="needs a non-blank string without control characters as its name"):
             tree.attach(body, to=tree.links[-1], name=name)
     with pytest.raises(UnknownLinkError, match="there is no joint"):
         tree.joint(name)

@@ -40,9 +40,10 @@ CLASH.attach(Link("finger", BODY), to="palm", joint=revolute(name="new"))
         ({"name": "elbow"}, TopologyError, "there is a joint 'elbow' already"),
         ({"joint": revolute(name="shoulder")}, TopologyError, "there is a joint 'shoulder' already"),
         ({"joint": fixed("tool")}, TopologyError, "there is a joint 'tool' already"),
-        ({"name": 3}, TopologyError, "non-empty string"),
-        ({"name": "", "prefix": "left/"}, TopologyError, "non-empty string"),
-        ({"name": 3, "prefix": "left/"}, TopologyError, "non-empty string"),
+        ({"name": 3}, TopologyError, "non-blank string"),
+        ({"name": "  "}, TopologyError, "non-blank string without control characters as its name; got '  '"),
+        ({"name": "", "prefix": "left/"}, TopologyError, "non-blank string"),
+        ({"name": 3, "prefix": "left/"}, TopologyError, "non-blank string"),
         ({"prefix": 3}, TopologyError, "prefix must be a string; got 3"),
         ({"prefix": None}, TopologyError, "prefix must be a string; got None"),
         ({"prefix": "up", "name": "per"}, TopologyError, "there is a link 'upper' already; .* prefix='left/'"),
@@ -114,7 +115,7 @@ def test_the_name_of_a_link_given_for_a_joint_is_told_apart():
 
 @pytest.mark.parametrize("base", ["", None, 3, BODY])
 def test_a_base_needs_a_name(base):
-    with pytest.raises(TopologyError, match="non-empty string"):
+    with pytest.raises(TopologyError, match="non-blank string"):
         KinematicTree(base)
 
 

@@ -317,7 +317,11 @@ REFUSED = {
     ),
     "an unknown word": (sd.ShapeError, "or 'hanging' for a payload without a pose; got 'up'", {"start": "up"}),
     "a FreeBody that hangs": (sd.ShapeError, "or 'hanging' for a payload without a pose", {"start": "hanging"}),
-    "a start of a fixed joint": (sd.ShapeError, "must be a finite number for each of: ; got 0.1", {"start": 0.1}),
+    "a start of a fixed joint": (
+        sd.ShapeError,
+        "does not move, and has no position; got 0.1",
+        {"start": 0.1},
+    ),
     "two numbers": (
         sd.ShapeError,
         "the position of joint 'payload' must be a finite number for each of: payload",

@@ -189,7 +189,7 @@ def test_names_in_a_file_have_no_control_characters(run, tmp_path):
         arrays = dict(stored)
     arrays["0/positions"] = np.array(["\x1b]0;x\x07", *arrays["0/positions"][1:]])
     np.savez(tmp_path / "run.npz", **arrays)
-    with pytest.raises(sd.ScrewdynError, match="has a name that is not a non-empty string without control characters"):
+    with pytest.raises(sd.ScrewdynError, match="has a name that is not a non-blank string without control characters"):
         sd.Run.from_npz(tmp_path / "run.npz")
 
 

@@ -667,7 +667,7 @@ def checked_positions(name: str, joint: Joint, q: ArrayLike) -> Array:
     positions = np.array(expressions.read(q, what, by=expressions.real), ndmin=1)
     if positions.shape != (joint.nq,) or not expressions.is_finite(positions):
         if not joint.nq:
-            raise ShapeError(f"joint {name!r} does not move, and has no position; got {q!r}")
+            raise ShapeError(f"joint {name!r} is rigid, and has no start or other position: leave it out; got {q!r}")
         entries = ", ".join(joint.position_names(name))
         raise ShapeError(f"{what} must be a finite number for each of: {entries}; got {q!r}")
     if joint.chart is not None and joint.chart.orientation == 4:

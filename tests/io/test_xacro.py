@@ -92,7 +92,7 @@ def test_an_argument_that_no_file_has_is_refused(workspace):
         HEAD + '<xacro:arg name="a" default="1"/><xacro:arg name="b" default="1"/><link name="$(arg c)"/></robot>'
     )
     assert KinematicTree.from_urdf(document, xacro={"c": "x"}).links == ("x",)
-    with pytest.raises(URDFError, match=r"no argument 'zzz'; known: a, b, c$"):
+    with pytest.raises(URDFError, match=r"^1 problem in .*\n.* no argument 'zzz'; known: a, b, c$"):
         KinematicTree.from_urdf(document, xacro={"zzz": 1, "c": "x"})
 
 

@@ -319,7 +319,7 @@ REFUSED = {
     "a FreeBody that hangs": (sd.ShapeError, "or 'hanging' for a payload without a pose", {"start": "hanging"}),
     "a start of a fixed joint": (
         sd.ShapeError,
-        "does not move, and has no position; got 0.1",
+        "is rigid, and has no start or other position: leave it out; got 0.1",
         {"start": 0.1},
     ),
     "two numbers": (

@@ -193,11 +193,13 @@ def _expanded(source: Source, found: Unexpanded, meshes: Meshes, given: dict[str
     except Unexpanded as left:
         return left.element.wrong(f"this is still xacro after expansion{left.where}")
     except Exception as error:  # an expression can raise any error
-        # What xacro wraps says its own words before those of the cause.
-        cause = getattr(error, "exc", None)
-        said = str(cause if isinstance(cause, URDFError) else error)
+        # Xacro says the words of a cause twice, once after its class.
+        cause = error
+        while isinstance(inner := getattr(cause, "exc", None), Exception):
+            cause = inner
+        said = str(error).replace(f"{type(cause)}: {cause} ", "")
         message = f"xacro cannot expand this: {said or type(error).__name__}"
-        return found.element.wrong(message, utf8_hint(cause or error, source.document))
+        return found.element.wrong(message, utf8_hint(cause, source.document))
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:

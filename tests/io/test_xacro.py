@@ -145,6 +145,8 @@ def test_problems_after_expansion_say_whose_lines_they_have():
         ('<link name="${prefix}a"/>', 2, "'prefix' is not defined"),
         ('<link name="a"><inertial>\n<mass value="${1 / 0}"/></inertial></link>', 3, "division by zero"),
         ('<link name="$(find nowhere)"/>', 2, "xacro cannot expand this"),
+        ('<xacro:property name="p" value="$(eval 1 / 0)"/><link name="${p}"/>', 2, "expand this: division by zero \n"),
+        ('<link name="$(env NO_SUCH)"/>', 2, "xacro cannot expand this: environment variable 'NO_SUCH' is not set"),
         ("<xacro:nothing/>", 2, "xacro:nothing"),
         ('<link name="$${a}"/>', 2, "this is still xacro after expansion (name='${a}')"),
     ],

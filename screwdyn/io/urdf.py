@@ -179,11 +179,11 @@ def _expanded(source: Source, found: Unexpanded, meshes: Meshes, given: dict[str
             xacro.process_doc(document, mappings=arguments, verbosity=0)
         finally:
             names._eval_find = own
-        unknown, known = [name for name in given if name not in arguments.asked], [*map(str, arguments.asked)]
-        for name in unknown:
-            found.element.wrong(f"this xacro has no argument {name!r}", found.element.near(name, known))
-        expanded = document.toprettyxml(indent="  ").encode("utf-8")
-        return None if unknown else parse(expanded, found.element.problems, "utf-8")
+        known = [*map(str, arguments.asked)]
+        for name in given:
+            if name not in known:  # it may be that of another file of one command
+                found.element.doubtful(f"this xacro has no argument {name!r}", found.element.near(name, known))
+        return parse(document.toprettyxml(indent="  ").encode("utf-8"), found.element.problems, "utf-8")
     except ModuleNotFoundError as error:
         message = f"this is xacro, not URDF{found.where}"
         hint = "pip install 'screwdyn[xacro]', or expand it first: xacro FILE > robot.urdf"

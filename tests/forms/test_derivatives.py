@@ -463,7 +463,7 @@ def test_arguments_in_the_wrong_order_are_named():
     for call in (tree.derivatives.jacobian, tree.derivatives.contribution):
         with pytest.raises(UnknownLinkError, match="link"):
             call(None, *[q] * (call == tree.derivatives.contribution), q)
-    with pytest.raises(UnknownLinkError, match=r"arguments are \(link, q"):
+    with pytest.raises(UnknownLinkError, match=r"arguments are \(link, …"):
         tree.derivatives.jacobian(q, "link2")
     with pytest.raises(UnknownLinkError, match="given by its name"):
         tree.derivatives.regressor(q, q, q, link=q)

@@ -54,7 +54,7 @@ def test_close_and_open():
         (dict(link="tool", to="tool"), sd.TopologyError, "two links"),
         (dict(link="tool", to="left", name="pin"), sd.TopologyError, "already"),
         (dict(link="tool", to="left", name="left"), sd.TopologyError, "already"),
-        (dict(link="tool", to="left", name=""), sd.TopologyError, "non-empty"),
+        (dict(link="tool", to="left", name=""), sd.TopologyError, "non-blank"),
         (dict(link="tool", to="left", joint=3), sd.TopologyError, "joint must be"),
         (dict(link="tool", to="left", joint=sd.free()), sd.JointError, "closes nothing"),
         (dict(link="tool", to="left", joint=sd.universal("x", "y")), sd.JointError, "no group"),

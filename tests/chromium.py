@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,15 +92,15 @@ class Page:
         png = self.call("Page.captureScreenshot", format="png")["data"]
         return matplotlib.image.imread(io.BytesIO(base64.b64decode(png)))[..., :3]
 
-    def still_picture(self, seconds: float = 20.0) -> Any:
-        """The picture as soon as it no longer changes."""
+    def still_picture(self, shows: Callable[[Any], bool], seconds: float = 60.0) -> Any:
+        """The picture as soon as it shows something and no longer changes; drawing may take seconds to begin."""
         end, before = time.monotonic() + seconds, self.picture()
         while True:
             time.sleep(0.2)
             after = self.picture()
-            if np.array_equal(before, after):
+            if np.array_equal(before, after) and shows(after):
                 return after
-            assert time.monotonic() < end, f"the picture still changes after {seconds} s"
+            assert time.monotonic() < end, f"the picture still changes, or shows something else, after {seconds} s"
             before = after
 
     def seek(self, seconds: float) -> None:

@@ -39,6 +39,11 @@ def is_orange(pixel) -> bool:
     return bool(red > 1.2 * green and green > 1.5 * blue and red > 0.3)
 
 
+def crate_at(spot):
+    """Whether a picture shows the orange crate at a row and column."""
+    return lambda picture: is_orange(picture[spot])
+
+
 def test_requests_are_noticed(page, tmp_path) -> None:
     """So that the absence of requests in the next test means something."""
     elsewhere = tmp_path / "page.html"
@@ -60,14 +65,13 @@ def test_a_film_needs_no_network_and_shows_the_crate_where_it_is(page, tmp_path)
     pictures, spots = [], []
     for t in (HELD, FLYING):
         page.seek(t)
-        pictures.append(page.still_picture())
         T = node_of(scene, "crate").poses[round(10 * t)]
         spots.append(pixel(scene.camera, box, T[:3, :3] @ CRATE.com + T[:3, 3]))
+        pictures.append(page.still_picture(crate_at(spots[-1])))
     (held, flying), (here, there) = pictures, spots
     assert {url.split(":")[0] for url in page.requests} <= {"file", "data", "blob"}
     assert not page.errors
     assert held.std() > 0.02 and flying.std() > 0.02
-    assert is_orange(held[here]) and is_orange(flying[there])
     assert not is_orange(held[there]) and not is_orange(flying[here])
 
 
@@ -76,7 +80,7 @@ def test_a_film_opens_at_the_moment_in_its_address(page, tmp_path) -> None:
     time_shown = "Number(document.querySelector('[role=slider]')?.getAttribute('aria-valuenow'))"
     page.open(f"{path.as_uri()}#t={HELD + 0.04}")
     page.wait_for(f"{time_shown} === {HELD + 0.04}")
-    page.still_picture()
+    page.still_picture(lambda picture: picture.std() > 0.02)
     assert page.evaluate(time_shown) == HELD + 0.04  # it does not play on
     for fragment, found in (("t=.6", 0.6), ("t=99", END), ("elsewhere", END)):
         page.evaluate(f"location.hash = '{fragment}'")
@@ -94,7 +98,7 @@ def test_a_film_on_a_phone_shows_as_much_to_the_sides(page, tmp_path) -> None:
         scene = run_scene(run.motions, run.events, 10)
         T = node_of(scene, "crate").poses[round(10 * HELD)]
         spot = pixel(scene.camera, box, T[:3, :3] @ CRATE.com + T[:3, 3], tall=600 / 300)
-        assert is_orange(page.still_picture()[spot])
+        page.still_picture(crate_at(spot))
     finally:
         page.call("Emulation.clearDeviceMetricsOverride")
     assert not page.errors
@@ -117,9 +121,9 @@ def test_a_window_follows_the_robot_and_the_robot_its_sliders(page) -> None:
         page.open(viewer.url)
         canvas(page)
         page.wait_for("document.querySelector('[role=slider]') !== null")
-        before = page.still_picture()
+        before = page.still_picture(lambda picture: picture.std() > 0.02)
         viewer.update([-0.5, -0.5])
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while (np.abs(page.picture() - before) > 0.1).mean() < 0.005:
             assert time.monotonic() < end
         page.evaluate("document.querySelector('[role=slider]').focus()")

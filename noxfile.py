@@ -18,9 +18,6 @@ import nox
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 BIN = Path(sys.executable).parent
-# The selection of tests for other versions of Python or of the dependencies.
-BRIEF = ("-n", "2", "-m", f"not slow and {PYPROJECT['tool']['pytest']['ini_options']['addopts'][-1]}")
-
 # Tests that may depend on the version of Python: of the entry, threads and forks, and what all else is built on.
 ON_OTHER_PYTHONS = [
     *(f"tests/{package}" for package in ("core", "mechanism", "physics")),
@@ -134,7 +131,7 @@ def without_compiler(session: nox.Session) -> None:
         if announced.splitlines()[-1] != compiled.splitlines()[-1]:
             session.error("plain Python gives other bits than the compiled kernels")
         quiet = ("-W", f"ignore:{NO_KERNELS}")
-        here(session, "pytest", *BRIEF, *quiet, *IN_PYTHON, env={**installed, "SCREWDYN_SOAK": "brief"})
+        here(session, "pytest", "-n", "2", *quiet, *IN_PYTHON, env={**installed, "SCREWDYN_SOAK": "brief"})
 
 
 @nox.session(python=False, default=False)
@@ -161,7 +158,7 @@ def sanitizers(session: nox.Session) -> None:
         used = "from screwdyn.backends.kernels.entry import machine; assert machine.DIGEST == 'sanitized'"
         here(session, "python", "-P", "-c", used, env=run)
         chosen = (f"tests/backends/test_{name}.py" for name in ("kernels", "entry"))
-        here(session, "pytest", *BRIEF[2:], *chosen, env={**run, "SCREWDYN_SOAK": "brief"})
+        here(session, "pytest", *chosen, env={**run, "SCREWDYN_SOAK": "brief"})
 
 
 @nox.session(python=False, default=False)
@@ -207,6 +204,12 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session(python=False, default=False)
+def slow(session: nox.Session) -> None:
+    """Run the tests that take a second or more."""
+    here(session, "pytest", "-n", "2", "-m", "slow and not soak")
+
+
+@nox.session(python=False, default=False)
 def soak(session: nox.Session) -> None:
     """Run the property tests on many random robots, the same ones each time."""
     here(session, "pytest", "-n", "2", "-m", "soak", env={"SCREWDYN_SOAK": "short"})
@@ -219,7 +222,7 @@ def tests(session: nox.Session) -> None:
     if len(wheels) != 1:
         session.error("dist/ has no wheel to test: run nox -s package")
     session.install(f"{wheels[0]}[test]")
-    session.run("pytest", *BRIEF, *(session.posargs or ON_OTHER_PYTHONS), env={"SCREWDYN_SOAK": "brief"})
+    session.run("pytest", "-n", "2", *(session.posargs or ON_OTHER_PYTHONS), env={"SCREWDYN_SOAK": "brief"})
 
 
 @nox.session(python=nox.project.python_versions(PYPROJECT)[0], default=False)
@@ -235,7 +238,7 @@ def floors(session: nox.Session) -> None:
     session.install("--no-deps", "--no-build-isolation", ".")  # editable, it would replace the kernels of the clone
     session.run("pip", "check")
     chosen = session.posargs or [*ON_OTHER_PYTHONS, *ON_OTHER_VERSIONS]
-    session.run("pytest", *BRIEF, *chosen, env={"SCREWDYN_SOAK": "brief"})
+    session.run("pytest", "-n", "2", *chosen, env={"SCREWDYN_SOAK": "brief"})
     session.run("pytest", "-n", "2", "-m", "handover", "tests/backends/test_handover.py")
 
 

@@ -52,6 +52,7 @@ def test_references_lead_to_what_exists_by_its_present_name():
     assert found > 20 and lost == []
 
 
+@pytest.mark.slow
 def test_docstring_examples():
     modules = [importlib.import_module(name) for name in ("screwdyn", *MODULES)]
     found = [doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE) for module in modules]
@@ -60,7 +61,8 @@ def test_docstring_examples():
 
 
 def executed(page):
-    return pytest.param(page, id=page.name, marks=pytest.mark.handover if page.name in HANDOVER else ())
+    marks = pytest.mark.handover if page.name in HANDOVER else pytest.mark.slow if page.name != "README.md" else ()
+    return pytest.param(page, id=page.name, marks=marks)
 
 
 @pytest.mark.parametrize("page", [executed(page) for page in PAGES if page.name not in ELSEWHERE])

@@ -104,6 +104,7 @@ def test_there_are_examples():
         assert f"{name}.py" in Path(__file__).parent.joinpath(module).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", [p for p in EXAMPLES if p.stem not in {*ELSEWHERE, *BELOW}], ids=lambda path: path.stem
 )
@@ -119,6 +120,7 @@ def test_an_example_runs_and_says_something(path, tmp_path, monkeypatch, capsys)
     assert all(made.read_bytes().startswith(b"\x89PNG") and made.stat().st_size > 20_000 for made in drawn)
 
 
+@pytest.mark.slow
 def test_the_paper_in_its_own_order(tmp_path, monkeypatch, capsys):
     follow(
         EXAMPLES[[p.stem for p in EXAMPLES].index("pelican_crucible")], monkeypatch, tmp_path, "--output", "made.png"
@@ -140,6 +142,7 @@ def test_the_paper_in_its_own_order(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "pelican_crucible.png").exists()
 
 
+@pytest.mark.slow
 def test_the_lightest_arm_is_that_of_trees_built_one_by_one(tmp_path, monkeypatch, capsys):
     example = follow(
         EXAMPLES[[p.stem for p in EXAMPLES].index("lightest_arm")], monkeypatch, tmp_path, "--lengths", "0.4"

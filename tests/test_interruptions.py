@@ -128,6 +128,7 @@ def seen(tree):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_that_is_interrupted_anywhere_has_happened_or_not(change):
     loop = change.endswith("loop")
@@ -169,6 +170,7 @@ def test_a_payload_attached_for_a_block_never_stays_after_an_interrupt():
     assert event > 500
 
 
+@pytest.mark.slow
 def test_a_simulation_that_is_interrupted_anywhere_has_happened_or_not():
     events = [sd.Lock("elbow", time=0.01), sd.Grasp(BODY, to="tool", twist="at_rest", name="crate", time=0.02)]
 

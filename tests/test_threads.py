@@ -95,6 +95,7 @@ def impatient():
     sys.setswitchinterval(interval)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", by_default("joint"))
 def test_a_reader_beside_a_writer_sees_one_revision(kind, impatient):
     tree, (there, back) = branched(), CHANGES[kind]
@@ -167,6 +168,7 @@ def read_while(query, events):
         sys.settrace(None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dynamics", "batch", "contributions", "partition", "wrench", "paths", "state"])
 @pytest.mark.parametrize("kind", by_default("parent"))
 def test_a_change_at_any_line_of_a_read(kind, name):
@@ -215,6 +217,7 @@ def numbers(tree, compiled, q, qd):
     return as_bytes([tree.dynamics(q, qd), tree.contributions(q, qd), compiled.wait().dynamics(q, qd)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_trees_go_to_other_processes(method):

@@ -26,8 +26,6 @@ from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.recursions.links import MIXED
 from screwdyn.physics.table import MASS, PARENT
 
-pytestmark = pytest.mark.slow
-
 TINY = 1e-30
 
 
@@ -144,6 +142,7 @@ ONE_RESULT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_RESULT)
 @given(joint_cases(least=1, most=2))
 def test_along_freedoms(name, case):

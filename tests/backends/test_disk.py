@@ -205,6 +205,7 @@ def rewrite(number):
     return found
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_read_whole_files(folder):
     machine.write(NAME, CONTENT)  # a process that first looks for the folder while it is removed would keep nothing
     with multiprocessing.get_context("fork").Pool(3) as pool:
@@ -332,6 +333,7 @@ print((C + fast.dynamics(q, qd)[1]).tobytes().hex(), run.q.tobytes().hex())
 """
 
 
+@pytest.mark.slow
 def test_another_process_records_and_compiles_nothing(folder):
     tree, q, qd = two_link(), np.array([0.3, -1.2]), np.array([2.0, 0.5])
     tree.gravity = (0.25, 0.5, -9)

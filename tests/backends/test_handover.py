@@ -31,6 +31,7 @@ def agrees(made, numeric, function, state, *parameters):
     np.testing.assert_allclose(actual, expected, rtol=1e-11, atol=1e-11 * abs(expected).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_lambdify(function):
     rng = np.random.default_rng(1)

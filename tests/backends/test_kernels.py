@@ -110,6 +110,7 @@ def test_scratch_space_is_large_enough_for_any_number_of_rows(n):
     np.testing.assert_allclose(back, qdd, rtol=0, atol=4 * kappa * 2.3e-16 * terms / np.abs(M).max())
 
 
+@pytest.mark.slow
 def test_long_chains_take_memory_in_proportion_to_their_length():
     """A horizontal chain of n rods of length l: the joint that carries k of them holds τ = m g l k² / 2."""
     mass, length, chain = 2.0, 0.1, KinematicTree(Link("rod", Inertia.rod(2.0, 0.1, com=(0.05, 0, 0))))
@@ -138,6 +139,7 @@ def test_long_chains_take_memory_in_proportion_to_their_length():
     assert np.abs(residual).max() < 1e-12 * np.abs(tau).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("states", [1, 400])
 def test_threads_do_not_share_scratch_space(states):
     """Also of joints of several freedoms, whose poses are recentred in a copy of the table."""
@@ -191,6 +193,7 @@ def test_large_batches_need_no_further_thread(monkeypatch):
     assert_array_equal(tree.mass_matrix(q), whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_c_has_the_bits_that_the_recursions_have_as_python(seed):
     """Every kernel of random trees with all joints, followers, rotors and loops."""

@@ -204,6 +204,7 @@ def test_every_argument_is_checked_for_nan(uneven):
     assert bound.batch([np.zeros((9, length)) for length in uneven.lengths], out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fused", [True, pytest.param(False, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("width", [2, 8, pytest.param(4, marks=pytest.mark.soak)])
 def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):

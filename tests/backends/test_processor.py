@@ -33,6 +33,7 @@ def without_llvmlite(work, given, folder):
     return pickle.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [("revolute", "prismatic"), ("spherical", "planar")])
 def test_derivatives_are_interpreted(kinds, tmp_path):
     rng, step = np.random.default_rng(5), 1e-5
@@ -65,6 +66,7 @@ for some in (state, [y[0] for y in state]):  # a batch, and one state
     assert_allclose(A[:, : tree.nv, tree.nv :], np.broadcast_to(np.eye(tree.nv), M.shape), rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_compile_says_what_to_install_and_all_else_works(tmp_path):
     arm = sd.robots.two_link()
     work = """

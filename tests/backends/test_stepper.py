@@ -71,6 +71,7 @@ def test_tanh_is_odd():
     assert ((-x).tanh() + x.tanh()) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["semi_implicit_euler", "rk4"])
 def test_processors_with_other_vectors_give_the_same(monkeypatch, method):
     body = Inertia.box(2.0, (0.1, 0.2, 0.3), (0.02, 0, 0.1))

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from screwdyn.backends.tape.tape import Recorded, Tape
 
-pytestmark = pytest.mark.slow
-
 
 def fresh(*names):
     tape = Tape()

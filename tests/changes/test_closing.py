@@ -180,6 +180,7 @@ def test_the_start_of_a_run_is_closed():
     np.testing.assert_array_equal(found.q, sd.simulate(four_bar()[0], state, 0.1, step=0.05).q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["RK45", "DOP853"])
 def test_methods_agree(method):
     tree, state = four_bar()

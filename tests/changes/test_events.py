@@ -45,6 +45,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", CHANGES)
 def test_a_change_in_a_run_is_the_one_by_hand(verb):
     scheduled, by_hand, link = CHANGES[verb]

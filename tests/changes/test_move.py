@@ -663,6 +663,7 @@ def test_a_state_of_a_joint_that_has_been_replaced_is_stale():
     tree.lock("two", event.state)
 
 
+@pytest.mark.slow
 def test_many_changes_keep_a_home_a_rotation():
     """Rounding does not add up; a home that JSON gives back is then the same to the last bit."""
     rng, tree = np.random.default_rng(0), sd.KinematicTree()

@@ -147,6 +147,7 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())

@@ -304,6 +304,7 @@ def crouch(bend):
     return torque
 
 
+@pytest.mark.slow
 def test_an_inchworm_walks():
     """It stands on one foot and moves the other; then stands on both, and lets go of the first: forwards, as feet hold.
 

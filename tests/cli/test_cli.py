@@ -156,6 +156,7 @@ def test_info_of_a_broken_file_lists_its_problems(capsys: pytest.CaptureFixture[
 # demo
 
 
+@pytest.mark.slow
 def test_demo_with_a_robot_of_ones_own(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +206,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"screwdyn {sd.__version__}\n"
 
 
+@pytest.mark.slow
 def test_the_package_runs_as_a_module_even_where_only_ascii_can_be_shown() -> None:
     done = subprocess.run(
         [sys.executable, "-X", "utf8=0", "-m", "screwdyn", "info", str(ARM)],
@@ -221,6 +223,7 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, env=environment)
 
 
+@pytest.mark.slow
 def test_a_full_disk_and_a_closed_pipe() -> None:
     info = f"{sys.executable} -m screwdyn info {ARM}"
     full = shell(f"{info} > /dev/full")

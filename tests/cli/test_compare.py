@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 import screwdyn as sd
 from screwdyn.cli.main import main
@@ -10,6 +11,7 @@ def written(folder, name):
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_table_and_a_figure(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     arm = sd.robots.two_link()

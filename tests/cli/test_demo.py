@@ -172,6 +172,7 @@ def runs() -> tuple[demo.Task, sd.Run, sd.Run]:
     return job, job.run(full, False), job.run(reduced, False)
 
 
+@pytest.mark.slow
 def test_with_the_payload_model_the_tool_stays_on_the_path(runs) -> None:
     job, full, reduced = runs
     assert job.deviation(full).max() < 0.005
@@ -205,6 +206,7 @@ def test_the_report_states_what_happened(runs) -> None:
         assert f"{1000 * runs[0].deviation(run).max():.1f} mm" in worst
 
 
+@pytest.mark.slow
 def test_someone_elses_robot_with_a_sliding_joint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ def problems(tmp_path, text):
     return [str(problem) for problem in caught.value.problems]
 
 
+@pytest.mark.slow
 def test_the_example_runs(tmp_path, capsys):
     assert main(["simulate", str(EXAMPLE), "--output", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
@@ -42,6 +43,7 @@ def test_the_example_runs(tmp_path, capsys):
     assert (tmp_path / "carry_a_crate.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_scenario_is_the_same_as_calls(tmp_path):
     path = scenario(
         tmp_path,
@@ -85,6 +87,7 @@ def test_a_scenario_is_the_same_as_calls(tmp_path):
     assert_allclose(again.states[-1].q, run.states[-1].q, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_controller_without_gains_holds_the_arm_up_also_with_a_payload(tmp_path):
     path = scenario(
         tmp_path,
@@ -318,6 +321,7 @@ def test_outputs_stay_in_their_folder(tmp_path, capsys):
     assert not (folder / "k.csv").exists()
 
 
+@pytest.mark.slow
 def test_a_scenario_replaces_its_own_outputs_only(tmp_path, capsys):
     names = {"csv": "a.csv", "npz": "a.npz", "figure": "a.png", "film": "a.gif"}
     outputs = "[output]\n" + "".join(f"{what} = '{name}'\n" for what, name in names.items())
@@ -535,6 +539,7 @@ def test_joints_of_events_may_have_rotors(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_controller_of_joints_that_the_schedule_brings(tmp_path):
     hinge = "joint = {type = 'revolute', axis = 'z', name = 'hinge'}"
     body = GRASP.replace("= 1}", "= 1, box = [0.3, 0.2, 0.1]}")
@@ -721,6 +726,7 @@ def test_a_whole_tree_as_a_payload(tmp_path):
     assert len(read_scenario(named).events[0].body.coordinates) == 6
 
 
+@pytest.mark.slow
 def test_a_constant_controller_of_joints_that_the_schedule_brings(tmp_path):
     hinge = "joint = {type = 'universal', axis1 = 'z', axis2 = 'y', name = 'hinge'}"
     body = GRASP.replace("= 1}", "= 1, box = [0.3, 0.2, 0.1]}")
@@ -740,6 +746,7 @@ def test_a_constant_controller_of_joints_that_the_schedule_brings(tmp_path):
         assert "there is no such coordinate; did you mean" in problems(tmp_path, START + wrong + body + hinge)[0]
 
 
+@pytest.mark.slow
 def test_a_constant_torque_acts_while_its_joint_is_free(tmp_path):
     text = START + "[controller]\ntype = 'constant'\ntorque = {theta2 = 1}\n"
     lock = "[[schedule]]\nevent = 'lock'\njoint = 'theta2'\ntime = 0.1\n"

@@ -30,11 +30,13 @@ def follow(law, duration, noise=0.005, period=1e-3, seed=0):
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_the_error_is_less_than_a_sixth_of_that_without_adaptation(seed):
     assert follow(adaptive(), 4.0, seed=seed) < follow(adaptive(0.0), 4.0, seed=seed) / 6
 
 
+@pytest.mark.slow
 def test_without_noise_the_weight_is_learned():
     law = adaptive()
     assert follow(law, 6.0, noise=0.0) < 0.003

@@ -156,6 +156,7 @@ def test_external_torques_are_those_of_python(library):
     assert np.abs(r).max() > 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("real", "digits"), [("double", 1e-12), ("float", 1e-4)])
 def test_gains_along_a_run_are_those_of_python(tmp_path, real, digits):
     """Before, between and after the samples of a run whose arm has a crucible on a hook in its second part."""
@@ -290,6 +291,7 @@ def test_numbers_of_the_robot_may_be_symbols(tmp_path):
         assert_allclose(tau, law(0.0, sd.State(heavy, q, qd)), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_laws_that_c_does_not_have():
     ball = sd.KinematicTree()
     ball.attach(BOB, to="base", joint=sd.spherical(name="wrist"), name="hand")

@@ -80,6 +80,7 @@ def test_passivity_control_leaves_m_and_christoffels_c(seed, n):
     assert not tau[others].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [control.ComputedTorque, control.PassivityControl, control.GravityCompensation])
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(x, marks=pytest.mark.soak) for x in range(2, 6))])
 def test_derivatives_are_those_of_differences(law, seed):
@@ -118,6 +119,7 @@ def test_gravity_compensation_holds_what_is_driven(seed, n):
     assert not others.any()
 
 
+@pytest.mark.slow
 def test_a_grasp_and_a_lock_in_the_middle_of_a_motion():
     """e(t) = e0 (1 + k t) exp(−k t) goes on, while a payload swings, until one joint is locked."""
     arm, k = sd.robots.ur5(), 4.0

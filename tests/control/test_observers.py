@@ -34,6 +34,7 @@ def test_a_lost_payload_shows_as_its_weight():
     assert np.abs(r - (arm.gravity_vector(q) - tau)).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_a_push_on_a_moving_arm_around_a_law_and_through_a_grasp():
     arm, observer = sd.robots.ur5(), control.MomentumObserver(gain=200.0)
     push = {"wrist_1_link": np.array([0, 0, 0, 10.0, 0, 20.0])}
@@ -62,6 +63,7 @@ def chi_squared(seed, sigma, count=600, h=2e-3):
     return error @ np.linalg.solve(estimator.covariance, error), estimator
 
 
+@pytest.mark.slow
 def test_the_covariance_of_a_payload_is_calibrated():
     """The mean of runs is 10, to three standard errors."""
     sigma = np.array([3.0, 3.0, 2.0, 0.5, 0.5, 0.2])
@@ -75,6 +77,7 @@ def test_an_estimate_is_a_body_that_can_exist():
     assert np.sqrt(estimator.covariance[0, 0]) > 0.01
 
 
+@pytest.mark.slow
 def test_a_floating_base_without_torques():
     """A satellite that moves its arm: the momentum of its base is conserved."""
     truth = sd.Inertia.box(4.0, (0.3, 0.3, 0.2), com=(0.05, 0.02, 0.1))

@@ -41,6 +41,7 @@ def test_a_double_integrator_by_hand():
     assert_allclose(law(0.0, sd.State(slider(), [0.5], [0.1])), [-0.2 * 6 - 0.1 * np.sqrt(24)], rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("angle", "sign"), [(0.0, -1), (np.pi, 1)])
 def test_a_cart_with_a_pendulum_by_hand(angle, sign):
     # About y from below: M ẍ = u − m g θ, l θ̈ = ẍ − g θ; upright: l φ̈ = g φ − ẍ.
@@ -62,6 +63,7 @@ def test_a_cart_with_a_pendulum_by_hand(angle, sign):
     assert_allclose(run.q[-1], [0, angle], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_cost_of_a_small_motion_is_that_of_the_riccati_equation():
     arm, q = carrying()
     law = control.LQR(arm, q, [10, 10, 100, 0.1, 0.1, 1], 0.01)
@@ -74,6 +76,7 @@ def test_the_cost_of_a_small_motion_is_that_of_the_riccati_equation():
     assert_allclose(np.trapezoid(rate, run.t), x0 @ law.cost @ x0, rtol=2e-2)
 
 
+@pytest.mark.slow
 def test_a_ball_joint_is_regulated_in_its_own_axes():
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.box(2.0, (0.1, 0.2, 0.3), com=(0.1, 0, -0.2)), to="base", joint=sd.spherical(name="ball"))
@@ -88,6 +91,7 @@ def test_a_ball_joint_is_regulated_in_its_own_axes():
     assert np.abs(tree.difference(q, run.q[-1])).max() < 1e-3
 
 
+@pytest.mark.slow
 def test_along_a_run_the_gains_are_those_of_the_riccati_equation():
     arm, q = carrying()
     q1 = q + np.array([0.1, 0.2, 0])
@@ -122,6 +126,7 @@ def test_samples_may_be_many_time_constants_apart():
     assert_allclose(law(0.0, state), -gain @ [0.2, 0.1], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_along_a_run_a_disturbed_crucible_returns():
     arm, q = carrying()
 
@@ -142,6 +147,7 @@ def test_along_a_run_a_disturbed_crucible_returns():
     assert_allclose(law.derivative(0.7, off), by_differences(law, off, 0.7), rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_parts_of_a_run_before_and_after_a_grasp():
     arm, start = sd.robots.pelican(), np.array([-0.8, 1.1])
     hold = control.ComputedTorque(arm, lambda t: (start, np.zeros(2), np.zeros(2)))
@@ -196,6 +202,7 @@ def test_other_errors():
         law(0.0, sd.State(sd.robots.pelican()))
 
 
+@pytest.mark.slow
 def test_a_load_on_a_rope_grasped_in_mid_run_is_brought_back_although_no_torque_reaches_its_yaw():
     crane = sd.KinematicTree()
     crane.attach(sd.Inertia.point(20), to="base", joint=sd.prismatic("x", name="rail"), name="bridge")

@@ -49,6 +49,7 @@ def shape(tree, name):
     return (tree.nv,) * (2 if name in ("mass_matrix", "coriolis_matrix") else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["c", "cpp"])
 def test_numbers_of_a_robot_with_symbols(tmp_path, language):
     tree = arm()

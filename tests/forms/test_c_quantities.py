@@ -20,7 +20,6 @@ from screwdyn.testing import random_inertia, random_pose, random_tree
 # Those of trees without loops.
 QUANTITIES = {name: entry for name, entry in CATALOGUE.items() if entry.places not in ("loops", "contacts")}
 
-pytestmark = pytest.mark.slow
 
 FRAME = "local_world_aligned"
 
@@ -70,6 +69,7 @@ def compare(library, tree, entry, link, at, tolerance=1e-12):
         close(a, b, 1 + norm(b) + 100 * tree.mass, tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_every_quantity(tmp_path, seed):
     rng = np.random.default_rng(seed)
@@ -86,6 +86,7 @@ def test_every_quantity(tmp_path, seed):
             compare(library, tree, entry, "six", at, 1e-13 * condition if solved else 1e-12)
 
 
+@pytest.mark.slow
 def test_optional_links_of_every_quantity(tmp_path):
     """A link that is left out has no mass, also in the centre of mass and if it is welded to the base."""
     rng = np.random.default_rng(7)

@@ -27,8 +27,6 @@ from screwdyn import (
 )
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
-pytestmark = pytest.mark.slow
-
 MATRICES = ("mass_matrix", "coriolis_matrix")
 AGREEMENT = 1e-12
 
@@ -159,6 +157,7 @@ def test_a_hanging_payload_left_out_takes_what_hangs_on_it_along(compiled):
     check(library, tree, np.random.default_rng(3), carried=1)
 
 
+@pytest.mark.slow
 def test_the_tip_of_a_long_chain_may_be_left_out(compiled):
     """Its forward dynamics is by articulated bodies."""
     tree = KinematicTree()

@@ -18,8 +18,6 @@ from kinds import EVERY
 import screwdyn as sd
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
-pytestmark = pytest.mark.slow
-
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hook_in_c.py"
 # What docs/c_library.md states for x86-64, in bytes: stack of a call, and code and constants of the example.
 STACK, PROGRAM = 1100, 45_000

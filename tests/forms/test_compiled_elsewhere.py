@@ -16,8 +16,6 @@ from screwdyn.forms import compiled
 from screwdyn.robots import two_link
 from screwdyn.testing import random_inertia, random_tree
 
-pytestmark = pytest.mark.slow
-
 
 def run(program):
     """Output of a program, which must end in time."""
@@ -29,6 +27,7 @@ def run(program):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_forked_process_shares_batches_among_threads_of_its_own():
     assert run(FORKED.format(before="fast.wait(); expected = fast.gravity_vector(q)")).count("same") == 1
 
@@ -58,6 +57,7 @@ assert fast.wait(60).ready
 """
 
 
+@pytest.mark.slow
 def test_code_that_is_ready_follows_into_a_forked_process():
     program = """
 import os
@@ -105,6 +105,7 @@ def test_by_default_there_is_a_thread_for_each_processor_that_may_be_used():
     assert run(f"{code}.compile().threads)") == "1\n"
 
 
+@pytest.mark.slow
 def test_small_trees_wait_for_at_most_one_function_of_a_large_tree(monkeypatch):
     order, compile_single = [], native._compile_single
 
@@ -143,6 +144,7 @@ def laden(joint, flange, body):
     return tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [revolute("y"), prismatic("x"), helical("z", 0.1)], ids=lambda j: j.kind)
 @pytest.mark.parametrize("flange", [False, True])
 def test_a_point_on_a_joint_becomes_a_body_without_a_compiler(joint, flange):

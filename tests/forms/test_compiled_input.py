@@ -129,6 +129,7 @@ class Sub(np.ndarray):
     """An array of another type."""
 
 
+@pytest.mark.slow
 def test_any_mixture_of_arguments_is_answered_or_refused(arm, fast):
     """Ten thousand calls with random arguments: a correct result or an error, without memory errors."""
     rng = np.random.default_rng(8)

@@ -14,8 +14,6 @@ from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE
 from screwdyn.robots import ur5
 from screwdyn.testing import random_inertia, random_pose
 
-pytestmark = pytest.mark.slow
-
 
 def every_joint():
     """Two branches on a free body, with a joint of every kind."""
@@ -68,6 +66,7 @@ def arrays(found):
 ENTRIES = {name: entry for name, entry in CATALOGUE.items() if entry.places not in ("loops", "contacts")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENTRIES)
 def test_every_quantity_is_compiled_when_it_is_asked_for(robot, compiled, name):
     entry = CATALOGUE[name]
@@ -122,6 +121,7 @@ def test_out_is_written_in_any_layout(robot, compiled, name, layout):
         assert_array_equal(x, y[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if "frame" in entry.parameters])
 def test_every_frame_has_code_of_its_own(robot, compiled, name):
     entry = CATALOGUE[name]
@@ -152,6 +152,7 @@ def test_links_and_frames_are_refused_as_by_the_tree(robot, compiled):
                 answer(last(robot), wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["contribution", "subtree_contribution"])
 def test_paths_to_links_are_followed_once(robot, compiled, name, monkeypatch):
     """A subtree of part of the coordinates, and of all."""

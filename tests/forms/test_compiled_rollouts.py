@@ -91,6 +91,7 @@ def close(found, expected):
     assert_allclose(found, expected, rtol=0, atol=1e-11 * max(1.0, np.abs(expected).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", STEP)
 @pytest.mark.parametrize("kinds", KINDS)
 def test_steps_are_those_of_a_loop_over_the_tree(kinds, method):

@@ -207,6 +207,7 @@ def scene(rng):
     return tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_against_the_same_scheme_in_python(seed):
     rng = np.random.default_rng(seed)
@@ -221,6 +222,7 @@ def test_against_the_same_scheme_in_python(seed):
         assert_allclose(ours, theirs, atol=1e-10 * (1 + abs(theirs).max()), rtol=0)
 
 
+@pytest.mark.slow
 def test_order_of_convergence():
     """Against the run that follows all events: a thrown ball that slides, then rolls up a slope."""
     tree = ball(0.3, joint=sd.free())

@@ -22,8 +22,6 @@ from screwdyn.backends.llvm.program import Kept
 from screwdyn.forms import derivatives
 from screwdyn.testing import random_tree
 
-pytestmark = pytest.mark.slow
-
 NUMBERS = 10
 
 
@@ -242,6 +240,7 @@ def test_unknown_link(ur5):
         D.parameters("wrist")
 
 
+@pytest.mark.slow
 def test_another_payload_needs_no_other_code(monkeypatch):
     """The payload's ten numbers are parameters: only the first one is compiled for."""
     rng = np.random.default_rng(13)
@@ -556,6 +555,7 @@ def deviations(tree, q, qd, tau, h):
     return np.array(columns).T
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3))
 def test_neighbouring_motions_deviate_as_stated_also_those_of_group_joints(seed, n):

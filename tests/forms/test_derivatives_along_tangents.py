@@ -15,8 +15,6 @@ from screwdyn import KinematicTree, ShapeError, SingularAttachmentError, Unknown
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
-pytestmark = pytest.mark.slow
-
 # Each is compiled for every tree that it is tried on.
 FEW = settings(max_examples=6)
 SMALL = {"most": 2}

@@ -167,6 +167,7 @@ def test_constant_torques_lead_back_to_the_configuration_that_they_hold(seed, n)
     assert_allclose(tree.gravity_vector(found), tau, rtol=0, atol=1e-10 * 9.81 * tree.mass)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1))
 def test_a_damped_motion_comes_to_rest_in_a_stable_equilibrium(seed):

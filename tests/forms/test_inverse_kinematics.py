@@ -176,6 +176,7 @@ def test_a_five_bar_reaches_a_point_by_the_law_of_cosines():
         assert_allclose(q[tree.positions.index(name)], np.arctan2(y, x - foot) + sign * inner, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_out_of_reach_loops_stay_closed():
     with pytest.raises(sd.InverseKinematicsError, match=r"misses it by 1.53 m; choose") as caught:
         five_bar().inverse_kinematics("tip", (2, 2, 0))

@@ -19,8 +19,6 @@ from screwdyn.forms import numbers
 from screwdyn.robots import ur5
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
-pytestmark = pytest.mark.slow
-
 ROUNDING, DIFFERENCE = 1e-13, 1e-11
 FRAMES = ("com", "body", "base", "mixed")
 
@@ -271,6 +269,7 @@ def test_momentum_changes_by_weight_and_by_what_the_base_passes_on(joint, case):
     close(S @ (h_dot - weight), tree.inverse_dynamics(q, qd, qdd)[0], scale, DIFFERENCE)
 
 
+@pytest.mark.slow
 @given(cases(least=1, batch=(2, 3)))
 def test_a_batch_gives_the_bits_of_its_members(case):
     tree, q, qd, qdd = case.tree, case.q, case.qd, case.qdd

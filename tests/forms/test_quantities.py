@@ -19,8 +19,6 @@ from screwdyn.forms import numbers
 from screwdyn.physics.quantities import ARGUMENTS, CATALOGUE
 from screwdyn.testing import random_tree
 
-pytestmark = pytest.mark.slow
-
 FRAMES = ("com", "body", "base", "mixed")
 EXACT, DIFFERENCED, STEP = 1e-12, 1e-7, 1e-5
 
@@ -165,6 +163,7 @@ def test_poses_and_twists_of_links(case):
     near(tree.jacobian(link, q, "mixed"), sd.screw.Ad(turned) @ tree.jacobian(link, q, "body"), EXACT)
 
 
+@pytest.mark.slow
 @given(cases)
 def test_energies_and_momenta(case):
     tree, q, qd, qdd = case.tree, case.q, case.qd, case.qdd
@@ -207,6 +206,7 @@ def test_operational_inertia_is_what_a_wrench_meets(case):
                 tree.operational_inertia(link, q, frame)
 
 
+@pytest.mark.slow
 @given(cases)
 def test_a_batch_gives_what_its_states_give(case):
     tree, rng = case.tree, case.rng

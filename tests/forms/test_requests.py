@@ -294,6 +294,7 @@ def symbolic_five_bar():
     return tree, {a: 0.5, b: 1.0, e: 0.4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [four_bar, slider_crank, moving_bricard, door])
 def test_forms_of_forward_dynamics(mechanism, tmp_path):
     """C, machine code and a lambdified closed form against the default kernel, which chooses in every state."""
@@ -339,6 +340,7 @@ def test_loops_that_cannot_be_closed():
         far.c_source("forward_dynamics")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "independent", "start"),
     [

@@ -88,6 +88,7 @@ def due(rng, runs, first, last):
     return np.where(rng.random(runs) < 0.2, -1, rng.integers(first, last, runs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "method"),
     [
@@ -143,6 +144,7 @@ def test_runs_are_those_of_trees_that_are_changed(seed, method):
         compare(run, b, states, max(1.0, *(np.abs(state.qd).max() for state in states)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [None, sd.free(passive=True)])
 def test_a_payload_on_the_base(joint):
     """A robot with joints of its own is set down beside the arm, or flies by, and one of its joints is locked."""
@@ -218,6 +220,7 @@ def test_a_payload_of_each_run(arm, fast):
         compare(run, b, alone(arm, q[b], qd[b], 6, [(grasp, 2), (Release("crate"), 5)], {}), 10.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("torque", [None, sd.Feedback(20.0, 2.0, 0.3), lambda t, q, qd: -qd[..., :6]])
 def test_bits_do_not_depend_on_the_batch_samples_or_threads(arm, fast, torque, monkeypatch):
     q, qd = starts(40)
@@ -440,6 +443,7 @@ def limited(rng):
     return tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_stops_hold_freedoms_until_forces_point_inwards(seed):
     """Against matrices: rows of M of freedoms that are held, and the forces that hold them."""
@@ -525,6 +529,7 @@ def test_wrong_stops(q, stops, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_stops_of_a_simulation(arm):
     """A payload on a hook with limits swings against its stop; the step of fixed length converges to the run."""
     hook = sd.revolute("x", passive=True, name="hook", limits=(-0.4, 0.3))

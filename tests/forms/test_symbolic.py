@@ -165,6 +165,7 @@ def carries(tree, joint, link):
     return tree.graph.edges[tree.parent(link), link]["name"] == joint
 
 
+@pytest.mark.slow
 def test_every_number_may_be_a_symbol():
     rng = np.random.default_rng(0)
     for kinds in (("revolute",), ("prismatic", "helical"), ("fixed", "revolute")):
@@ -353,6 +354,7 @@ class TestShort:
             to = tree.attach(body(k), to=to, joint=sd.revolute("z", name=f"theta{k + 1}"), at=at).name
         return tree.symbolic()
 
+    @pytest.mark.slow
     def test_inverse_dynamics_is_no_longer_than_its_parts(self):
         m, l, I, a = (sp.symbols(f"{x}1:4") for x in ("m", "l", "I", "a"))
         sym = self.arm(lambda k: sd.Inertia.planar(m[k], (l[k], 0), I[k]), lambda k: a[k])
@@ -407,6 +409,7 @@ class TestProgress:
         assert again.mass_matrix(expand=False)[1] is M[1]
         assert all(new is old for new, old in zip(again.contributions(), parts, strict=True))
 
+    @pytest.mark.slow
     def test_a_payload_costs_less_than_the_whole(self):
         tree = sd.robots.puma560()
         tree.symbolic().contributions(expand=False)

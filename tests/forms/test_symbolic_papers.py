@@ -100,6 +100,7 @@ class TestLaus:
         tree.attach(body(m3, l3, a3, I3), to="link2", joint=hook, at=(a3, 0, 0), name="payload")
         return alone, tree.symbolic(), before
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("link", "J"),
         [
@@ -192,6 +193,7 @@ class TestLaus:
             same(actual, matrix)
             assert operations(actual) <= operations(matrix)
 
+    @pytest.mark.slow
     def test_model(self):
         """Eqs. 62-64: the padded sum of the contributions."""
         _, full, _ = self.derived()
@@ -277,6 +279,7 @@ class TestTruc:
         M23, M33 = l1 * m3 * r2 * c3 + m3 * r2**2 + self.I3[2], m3 * r2**2 + self.I3[2]
         same(self.derived().mass_matrix(), [[M11, 0, 0], [0, M22, M23], [0, M23, M33]])
 
+    @pytest.mark.slow
     def test_coriolis_matrix(self):
         """Eqs. 66, 67 and 70."""
         m2, m3, l1, r1, r2, d1, d2, d3 = self.m2, self.m3, self.l1, self.r1, self.r2, self.d1, self.d2, self.d3

@@ -105,6 +105,7 @@ def test_other_texts_are_refused(text):
         expression_of(text, {})
 
 
+@pytest.mark.slow
 def test_long_sums_and_products_are_read():
     assert expression_of("x+" * 500 + "x", {}) == 501 * X
     assert expression_of("*".join(f"x{k}" for k in range(500)) + "*y/y", {}) == sympy.prod(sympy.symbols("x:500"))

@@ -230,6 +230,7 @@ def replaced(value, path, new):
     return copied
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(list(places(DOCUMENT))), VALUES), min_size=1, max_size=3))
 def test_json_with_other_values(changes):
     document = DOCUMENT
@@ -272,11 +273,13 @@ def test_toml_by_byte(tmp_path_factory, document):
     tried(read_scenario, path)
 
 
+@pytest.mark.slow
 def test_a_hostile_document_is_refused_with_little_time_and_memory():
     done = subprocess.run([sys.executable, hostile.__file__], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr[-2000:]
 
 
+@pytest.mark.slow
 def test_a_chain_longer_than_the_recursion_limit():
     """tests/io/test_fuzz_soak.py reads a chain of 1e5 links."""
     n = sys.getrecursionlimit() + 100

@@ -187,6 +187,7 @@ def test_a_single_link_is_a_robot():
     assert list(KinematicTree.from_urdf(robot(link("a"))).links) == ["a"]
 
 
+@pytest.mark.slow
 def test_a_chain_of_two_thousand_links():
     n = 2000
     lines = [link(f"l{i}", MASS + TENSOR) for i in range(n)]
@@ -301,6 +302,7 @@ def test_mimic_joints_that_cannot_follow_are_named():
     assert "'1,5' is not a number" in str(only_problem(gripper('<mimic joint="left" multiplier="1,5"/>')))
 
 
+@pytest.mark.slow
 def test_many_joints_follow_each_other_in_a_row():
     links = [link("l0"), *(link(f"l{i}") for i in range(1, 3001))]
     first = joint("j1", "l0", "l1", "continuous")

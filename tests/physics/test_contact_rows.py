@@ -228,6 +228,7 @@ def test_batches():
     assert sd.robots.ur5().contact_rows(np.zeros(6), np.zeros(6)).jacobian.shape == (0, 3, 6)
 
 
+@pytest.mark.slow
 def test_every_form_of_the_rows(tmp_path):
     """C, machine code, the closed form and derivatives of the default kernels, also of a link that follows another."""
     rng, tree = np.random.default_rng(5), sd.KinematicTree()

@@ -226,6 +226,7 @@ def pair():
     return Pair(11, 3, 3)
 
 
+@pytest.mark.slow
 def test_compiled_code_agrees(pair):
     tree, fast = pair.coupled, pair.coupled.compile().wait()
     q, qd = np.stack([pair.q] * 9), np.stack([pair.qd] * 9)
@@ -242,6 +243,7 @@ def test_compiled_code_agrees(pair):
     close(np.asarray(part.C), np.asarray(expected.C), 1 + norm(expected.C.array), 1e-11)
 
 
+@pytest.mark.slow
 def test_derivatives_agree_with_differences(pair):
     tree, h = pair.coupled, 1e-6
     of = tree.derivatives

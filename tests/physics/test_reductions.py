@@ -170,6 +170,7 @@ def by_tape(tree, name, state):
     return np.array(tape.evaluate(outputs.ravel(), values), dtype=float).reshape(outputs.shape)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), kinds=st.sampled_from([*((kind,) for kind in SINGLE), EVERY]))
 def test_random_trees_with_random_zeros(seed, kinds):

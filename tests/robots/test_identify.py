@@ -99,6 +99,7 @@ def test_the_noise_of_each_joint_is_estimated(arm):
     assert error @ np.linalg.solve(found.covariance, error) < chi2.isf(1e-6, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [np.full(6, 0.3), SIGMA, np.array([3, 1, 0.3, 0.1, 0.03, 0.01])])
 def test_errors_are_as_large_as_the_covariance_states_with_the_noise_estimated(arm, sigma):
     rng, runs = np.random.default_rng(7), 150

@@ -49,6 +49,7 @@ def test_the_puma_has_36():
     assert len(base_parameters(puma, friction=True)) == 36 + 18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [("revolute", "prismatic", "helical"), ("spherical", "planar"), EVERY])
 def test_base_parameters_give_the_torques_of_any_tree(kinds):
     rng = np.random.default_rng(0)

@@ -58,6 +58,7 @@ def test_ur5_has_the_description_s_mass_matrix_and_names():
     assert_allclose(tree.joint("wrist_1_joint").limits, (-2 * np.pi, 2 * np.pi))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "efforts"), [("ur5", [150.0] * 3 + [28.0] * 3), ("panda", [87.0] * 4 + [12.0] * 3)])
 def test_arms_look_like_arms_and_have_the_limits_of_their_sources(name, efforts):
     tree = getattr(robots, name)()

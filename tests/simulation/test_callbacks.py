@@ -56,6 +56,7 @@ def test_there_is_no_call_at_the_end(period):
             assert run.torque("cart")[-1] == n
 
 
+@pytest.mark.slow
 def test_controller_with_a_memory():
     """A PID controller holds a pendulum against an unknown load, as the same controller computed step by step does."""
     tree = sd.KinematicTree()
@@ -148,6 +149,7 @@ def test_conditions_wrenches_and_friction_between_calls():
     assert_allclose(run.events[0].event.state["cart"], 0.1, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_bang_bang_controller_with_a_period():
     tree = cart()
     run = sd.simulate(
@@ -254,6 +256,7 @@ def test_saturation_is_that_of_a_controller_that_clips(period):
     assert np.abs(runs[0].torque("b")).max() > 2.0
 
 
+@pytest.mark.slow
 def test_the_effort_of_a_joint_that_follows_clips_nothing():
     tree = cart(effort=1.5)
     follower = sd.prismatic("x", effort=0.1, mimic=sd.Mimic("cart"), name="second")

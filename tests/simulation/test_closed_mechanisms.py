@@ -127,6 +127,7 @@ def test_a_start_in_a_singular_configuration_is_named():
     assert_allclose(turning.q[-1], [np.pi / 2 + 1, -np.pi, 0], rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_stiff_closed_loop_is_not_sent_to_implicit_methods():
     tree, (q, qd) = four_bar()
     tree.replace_joint("rocker", sd.revolute("z", damping=1e9))
@@ -135,6 +136,7 @@ def test_a_stiff_closed_loop_is_not_sent_to_implicit_methods():
     assert "Radau" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_wrenches_on_a_link_of_a_loop():
     """The four-bar at rest without gravity: what a motor of the crank exerts on the rocker passes through the pin."""
     tree, (q, _) = four_bar()

@@ -102,6 +102,7 @@ def test_a_row_that_cannot_move_has_the_force_against_its_acceleration():
     assert coulomb.forces(np.zeros((0, 0)), np.zeros(0), np.zeros(0), np.zeros(0)).shape == (0,)
 
 
+@pytest.mark.slow
 def test_a_rod_that_jams_has_no_forces():
     """Painlevé's rod presses harder the more it is held: G is negative, and no force lifts its end."""
     with pytest.raises(sd.ContactError, match="were not found"):

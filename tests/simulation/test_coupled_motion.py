@@ -87,6 +87,7 @@ def test_a_run_is_that_of_the_tree_with_one_freedom_worked_out_by_hand():
     assert_allclose(run["a"], expected, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_rollouts_agree_with_runs():
     tree, state = gripper(np.random.default_rng(3))
     tree.attach(sd.Inertia.sphere(0.5, 0.1, (0, 0.1, 0)), "l", sd.spherical(damping=0.2), name="bob")
@@ -131,6 +132,7 @@ def geared(ratio, mimic_limits=None, leader_limits=None):
     return tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio, side", [(2.0, "upper"), (-2.0, "lower")])
 @pytest.mark.parametrize("stop", [None, "inelastic", sd.SpringStop(40.0, 0.5)])
 def test_limits_of_a_joint_that_follows_are_limits_of_the_joint_followed(ratio, side, stop):

@@ -1,6 +1,7 @@
 """The equations of motion as the integrators take them."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
@@ -35,6 +36,7 @@ def test_an_implicit_method_stays_at_rest():
     assert_allclose(run.q, np.broadcast_to(target, run.q.shape), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_bdf_comes_to_rest():
     """Its Newton iterations end although rounding keeps their increments from becoming smaller."""
     tree = sd.robots.ur5()

@@ -33,6 +33,7 @@ def run() -> sd.Run:
     return sd.simulate(tree, sd.State(tree, [0.3, 0.2], [2, 1]), 0.4, lambda t, s: {tree.coordinates[0]: 2.0}, events)
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_ledger(run):
     text, E = run.explain(), run.energy
     for what, k in (("at the start", 0), ("at the end", -1)):
@@ -103,6 +104,7 @@ def test_what_is_unaccounted_for_is_judged(run):
         assert meaning in only(wrong, "Unaccounted") and meaning not in run.explain()
 
 
+@pytest.mark.slow
 def test_a_torque_without_a_period_is_what_costs_time(tmp_path):
     arm, asked = sd.robots.pelican(), []
 

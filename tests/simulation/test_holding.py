@@ -64,6 +64,7 @@ def test_friction_in_all_joints_of_a_parallelogram():
     assert_ledger_closes(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("friction", [(0.6, 0.5, 0.4), (0, 1.5, 0), (1.0, 0, 0.5)])
 def test_a_load_is_shared_before_it_moves_anything(friction):
     """Redundant joints hold until all of them together cannot: the crank turns after 1.5 s."""
@@ -134,6 +135,7 @@ def reduced_motion(tree, q, rate, times, friction):
     return solve_ivp(slope, (0, times[-1]), [q[0], rate], "DOP853", times, rtol=1e-8, atol=1e-10).y[0]
 
 
+@pytest.mark.slow
 def test_friction_where_the_piston_turns():
     """At its dead points the piston is at rest for an instant, and its friction turns; the crank goes on."""
     tree, q = slider_crank(friction=0.3)
@@ -174,6 +176,7 @@ def test_a_joint_that_sticks_beside_a_loop_is_locked():
     assert np.abs([tree.gap(x) for x in run.q]).max() < 1e-9
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=4)
 def test_stick_and_slip_of_a_five_bar(seed):

@@ -122,6 +122,7 @@ def test_a_coordinate_that_changes_its_unit(tmp_path):
     assert header[:7] == ["t", "q:w (rad)", "q:v", "q:w (m)", "qd:w (rad)", "qd:v", "qd:w (m)"]
 
 
+@pytest.mark.slow
 def test_figure_of_a_file(run, tmp_path):
     run.to_npz(tmp_path / "run.npz")
     run.plot().savefig(tmp_path / "one.png")

@@ -200,6 +200,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("case", CASES)
 def test_derivatives_are_those_of_differences_of_runs(case, each):
@@ -229,6 +230,7 @@ def test_derivatives_are_those_of_differences_of_runs(case, each):
         assert np.abs(P @ d - found).max() < 1e-7 * largest, [x for x, y in zip(names, d, strict=True) if y]
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_cost_and_a_joined_run():
     """A run in two halves has the derivatives of the whole; a cost looks at two times."""
     base = GainsFollow()
@@ -310,6 +312,7 @@ def test_a_pendulum_in_closed_form():
     assert run.sensitivity(1.0, "before").shape == (4, 5) and run.sensitivity(1.0).shape == (2, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damping", [0.0, 6.0])
 def test_a_mass_that_bounces_in_closed_form(damping):
     """Without gravity all motions from a stop are multiples of one: the rates before and after have a fixed ratio."""
@@ -335,6 +338,7 @@ def test_a_joint_that_sticks_at_the_start():
     np.testing.assert_allclose(run.sensitivity(0.1)[2], 0.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_has_no_derivatives():
     tree = sd.robots.two_link()
     state = sd.State(tree, [0.1, 0.2])
@@ -441,6 +445,7 @@ def catch(values, numbers, **options):
     return sd.simulate(tree, state, 0.5, torque, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_symbols_of_the_tree_and_numbers_of_changes(each):
     run = catch(SYMBOLS, NUMBERS, sensitivities=[*SYMBOLS, *NUMBERS])
@@ -484,6 +489,7 @@ def test_a_length_of_a_closed_loop_is_a_symbol():
     np.testing.assert_allclose(P, expected, atol=1e-7 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 def test_numbers_that_have_no_derivatives():
     tree, q, qd = design().subs(SYMBOLS), [0.4, -0.3, 0.2], [2.5, -0.8, 0.3]
     options = {"events": [sd.Lock("disc", time=0.05)], "rtol": 1e-6}
@@ -510,6 +516,7 @@ def test_numbers_that_have_no_derivatives():
         sd.simulate(numbers, sd.State(numbers), 0.1, events=events, sensitivities=["far"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("own", "largest"), [(True, 5e-7), (False, 1e-7)])
 def test_motors_that_saturate_without_a_period(own, largest):
     """Torques of both motors become the largest and less again, at times that depend on the start."""

@@ -10,8 +10,6 @@ import screwdyn as sd
 from screwdyn import screw
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
-pytestmark = pytest.mark.slow
-
 G = 9.81
 
 

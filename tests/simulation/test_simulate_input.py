@@ -306,6 +306,7 @@ def test_release_that_leaves_a_joint_without_inertia(arm):
     assert fingerprint(arm) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["DOP853", "Radau", "LSODA"])
 def test_a_controller_that_makes_the_arm_run_away(arm, method):
     before = fingerprint(arm)

@@ -22,6 +22,7 @@ def stall(tree, state, torque=None, **options):
     return raised.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["DOP853", "RK45"])
 def test_discontinuous_torque_on_every_joint(method):
     arm = sd.robots.ur5()
@@ -38,6 +39,7 @@ def test_torque_that_slides_along_its_discontinuity(method):
     assert error.coordinate == "bob" and "jumps between -20 and 20" in str(error)
 
 
+@pytest.mark.slow
 def test_discontinuous_wrenches():
     tree = pendulum()
 
@@ -54,6 +56,7 @@ def test_discontinuous_torque_that_is_crossed_ends():
     assert np.abs(run.energy.residual).max() < 1e-6 and np.ptp(run["bob"]) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cause", ["damping", "gain"])
 def test_stiff_joints_under_an_explicit_method(cause):
     tree = sd.KinematicTree()

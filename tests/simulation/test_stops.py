@@ -130,6 +130,7 @@ def test_box_is_lifted_from_its_stop_when_the_force_exceeds_its_weight(method):
     assert_ledger_closes(run)
 
 
+@pytest.mark.slow
 def test_stop_and_friction_hold_together():
     """Friction opposes the lift from the stop as well, and the fall back onto it."""
     m, F, slope = 2.0, 4.0, 30.0
@@ -252,6 +253,7 @@ def test_stop_just_before_friction_stops_the_cart():
     assert_ledger_closes(run)
 
 
+@pytest.mark.slow
 def test_stops_that_strike_by_turns_without_end():
     """Each impact throws the other coordinate off its stop, in intervals that shrink to zero before 2 s."""
     tree = sd.KinematicTree(gravity=(0, 0, 0))
@@ -278,6 +280,7 @@ def test_floating_base_keeps_its_momentum():
     assert_ledger_closes(run)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.booleans())
 @example(1000000, False)  # leaves a stop at 3e-10 rad/s
 @settings(max_examples=8)
@@ -298,6 +301,7 @@ def test_random_trees_stay_within_their_stops(seed, soft):
                 assert (np.abs(run[position]) <= 0.3 + 1e-9).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_spring_stop_returns_the_box_after_half_a_period(method):
     m, k, v = 2.0, 5e3, 1.5
@@ -317,6 +321,7 @@ def test_spring_stop_returns_the_box_after_half_a_period(method):
     assert_ledger_closes(run, 1e-6)
 
 
+@pytest.mark.slow
 def test_damped_spring_stop_never_pulls():
     """A strongly damped stop is left while it is still compressed; what is left in it is dissipated."""
     m, k, d, v = 1.0, 100.0, 16.0, 2.0
@@ -341,6 +346,7 @@ def test_box_rests_on_a_spring_stop():
     assert_ledger_closes(run)
 
 
+@pytest.mark.slow
 def test_joints_that_reach_their_springs_at_the_same_time_all_return():
     """After half an oscillation each, also where a joint is locked at that time."""
     tree = sd.KinematicTree(gravity=(0, 0, 0))
@@ -354,6 +360,7 @@ def test_joints_that_reach_their_springs_at_the_same_time_all_return():
     assert_ledger_closes(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.0, 0.5, -0.5])
 def test_spring_stop_at_the_start(rate):
     """At the limit with any rate, under a force that grows from zero, and compressed."""

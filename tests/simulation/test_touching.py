@@ -97,6 +97,7 @@ def test_a_crate_slides_and_stops():
     assert run.events[0].verb == "rest at" and run.events[0].subject == "floor"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("angle", [0.3, 0.37, 0.41, 0.45])  # atan 0.4 = 0.3805
 def test_a_crate_on_an_incline_rests_below_the_threshold(angle):
     n = np.array([math.sin(angle), 0, math.cos(angle)])
@@ -120,6 +121,7 @@ def test_a_slip_begins_at_rest_where_feet_still_leave_or_approach_within_roundin
     assert residual(run) < 1e-12
 
 
+@pytest.mark.slow
 def test_a_crate_that_is_pushed_harder_and_harder_slips_when_all_its_feet_must():
     """Its front feet bear more, so that forces of least norm would let the rear feet slip long before."""
     tree, q = crate(0.4)
@@ -245,6 +247,7 @@ def test_a_hoist_lifts_a_crate_that_a_loop_holds():
     assert residual(run) < 1e-12
 
 
+@pytest.mark.slow
 def test_a_crate_is_picked_up_from_the_floor_and_set_down():
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.box(5, (0.1, 0.1, 0.1)), to="base", joint=sd.prismatic("z"), at=(0, 0, 0.6), name="lift")
@@ -489,6 +492,7 @@ def test_a_crate_on_ice_is_driven_by_a_stop():
     assert residual(run) < 1e-9
 
 
+@pytest.mark.slow
 def test_crates_that_nothing_connects_move_as_each_of_them_alone():
     """A crate that slides and turns, one that rocks onto its face, and one that rests, which share the floor only."""
 

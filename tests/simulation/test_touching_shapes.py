@@ -46,6 +46,7 @@ def test_a_plank_slides_across_an_edge_and_tips():
     assert np.abs(run.energy.residual).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", [0.0, 1e-16])
 def test_a_capsule_along_another_rests_on_both_ends_of_their_overlap(turn):
     """By the law of the lever; dropped tilted, it comes to rest there too."""
@@ -87,6 +88,7 @@ def test_a_rod_rolls_on_a_cylinder():
     assert np.abs(run.energy.residual).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_a_crate_that_turns_on_an_equal_one_bears_where_edges_cross():
     """Corners on corners, then an octagon of eight crossings, m g / 8 each by symmetry."""
     size = (0.4, 0.3, 0.2)

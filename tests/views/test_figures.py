@@ -150,6 +150,7 @@ def test_repeated_limits_have_a_line_each_and_one_text() -> None:
     }
 
 
+@pytest.mark.slow
 def test_legends_stand_beside_the_data(run: sd.Run) -> None:
     figure = run.plot()
     figure.draw_without_rendering()
@@ -159,6 +160,7 @@ def test_legends_stand_beside_the_data(run: sd.Run) -> None:
         assert box.x1 <= figure.bbox.x1
 
 
+@pytest.mark.slow
 def test_the_marks_stand_above_the_curves(run: sd.Run) -> None:
     figure = run.plot()
     figure.draw_without_rendering()
@@ -168,6 +170,7 @@ def test_the_marks_stand_above_the_curves(run: sd.Run) -> None:
         assert all(text.get_window_extent().y0 >= top - 1 for text in ax.texts)
 
 
+@pytest.mark.slow
 def test_a_run_draws_itself_at_a_readable_width(run: sd.Run, tmp_path: Path) -> None:
     figure = run.plot()
     assert 1200 <= figure.bbox.width <= 1600
@@ -385,6 +388,7 @@ def test_a_picture_needs_a_known_ending_and_a_folder(tmp_path: Path) -> None:
         figures.writable(tmp_path / "nowhere" / "a.png")
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_written_says_why(run: sd.Run, tmp_path: Path) -> None:
     (tmp_path / "folder.png").mkdir()
     with pytest.raises(sd.ScrewdynError, match=r"folder\.png': Is a directory"):
@@ -404,6 +408,7 @@ def test_without_matplotlib_the_message_says_what_to_install() -> None:
     assert "pip install 'screwdyn[plot]'" in out
 
 
+@pytest.mark.slow
 def test_drawing_leaves_pyplot_and_importing_leaves_matplotlib_alone() -> None:
     out = python(
         "import sys, screwdyn\n"

@@ -40,6 +40,7 @@ def is_orange(color) -> bool:
     return bool(red == 1 and 0.5 < green < 0.8 and blue < 0.3)
 
 
+@pytest.mark.slow
 def test_a_gif_shows_the_crate_where_it_is_held_and_where_it_flies(run, tmp_path) -> None:
     path = run.animate(tmp_path / "run.gif", fps=10, show=("com", "momentum")).path
     scene = run_scene(run.motions, run.events, 10, View(("com", "momentum")))

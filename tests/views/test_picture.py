@@ -89,6 +89,7 @@ def test_a_picture_has_its_size_and_the_robot_fills_it(tmp_path, size) -> None:
     assert max(np.ptp(rows) / size[1], np.ptp(columns) / size[0]) > 0.6
 
 
+@pytest.mark.slow
 def test_grid_and_text_are_drawn_unless_hidden(run, tmp_path) -> None:
     def ink(hide):
         with Image.open(run.animate(tmp_path / "run.gif", fps=2, hide=(*hide, *run.tree.links, "crate")).path) as gif:

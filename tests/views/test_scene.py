@@ -23,6 +23,7 @@ def scene(run):
     return filmed(run, ("com", "momentum"))
 
 
+@pytest.mark.slow
 def test_links_have_the_poses_of_the_run(run, scene) -> None:
     assert scene.times[0] == 0 and scene.times[-1] == pytest.approx(END) and len(scene.times) == 41
     for link in ("base", "upper", "lower"):
@@ -293,6 +294,7 @@ def test_a_camera_is_where_it_is_asked_to_be() -> None:
             View(camera=wrong)
 
 
+@pytest.mark.slow
 def test_what_is_hidden_is_not_drawn_and_what_is_shown_is() -> None:
     tree = sd.KinematicTree()
     rod, cover = sd.Inertia.rod(1.0, 0.5, com=(0, 0, 0.25)), sd.Shape.capsule(0.05, 0.5, pose=(0, 0, 0.25))

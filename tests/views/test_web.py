@@ -21,6 +21,7 @@ def page(run, tmp_path_factory):
     return animation
 
 
+@pytest.mark.slow
 def test_the_recording_has_the_poses_of_the_run(run, page) -> None:
     played = recording(page.path.read_text())
     assert played["durationSeconds"] == pytest.approx(END + 1 / 20)

@@ -97,6 +97,7 @@ def test_symbols(name):
     equal(evaluated(([], sp.Matrix(tau)), values, 2), numeric.inverse_dynamics(*numbers))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["kronecker", "lagrangian", "progressive"])
 def test_closed_forms_of_puma_share_intermediates(name):
     """C q̇: with products multiplied out, lagrangian has 5495 different parts, progressive 2653, which take a minute."""

@@ -9,4 +9,4 @@ pytestmark = pytest.mark.soak
 
 
 def test_a_long_chain():
-    test_fuzz.read_and_written(100_000 if os.environ.get("SCREWDYN_SOAK") == "full" else 10_000)
+    test_fuzz.read_and_written(100_000 if os.environ.get("SCREWDYN_SOAK") == "full" else 3_000)

@@ -468,7 +468,7 @@ def simulate(
     duration: float,
     torque: Torque | None = None,
     events: Sequence[Scheduled[Any]] = (),
-    progress: bool = False,
+    progress: bool | None = None,
     *,
     t0: float = 0.0,
     control_period: float | None = None,
@@ -502,8 +502,8 @@ def simulate(
     events : sequence of events, such as :class:`Grasp` and :class:`Release`
         Each happens once, at its time or as soon as its condition holds. Events that are due at the same time happen in
         the given order.
-    progress : bool
-        Show a progress bar.
+    progress : bool, optional
+        Show a progress bar. By default, one appears after 10 s on a terminal.
     t0 : float
         Time at the start of the run, s, >= 0. Times in callbacks, events and the result are absolute, so that a run
         can be continued: ``simulate(tree, run.states[-1], …, t0=run.t[-1])``.
@@ -621,7 +621,7 @@ def simulate(
             f"torque= is a law with a memory ({getattr(torque, '__name__', type(torque).__name__)}), which has no "
             f"derivatives by the state; leave out sensitivities=, or give a function of the time and the state only"
         )
-    for what, flag in (("saturate", saturate), ("progress", progress)):
+    for what, flag in (("saturate", saturate), ("progress", progress is not None and progress)):
         if not isinstance(flag, bool | np.bool_):
             raise ScrewdynError(f"{what} must be True or False; got {flag!r}")
     if impacts not in ("at once", "by pairs"):

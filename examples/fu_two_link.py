@@ -24,7 +24,7 @@ compared = []  # values and their closed forms
 
 def show(name, value, closed_form):
     """Print a value that has a closed form."""
-    compared.append((value, closed_form))
+    compared.append((np.asarray(value), closed_form))
     label = f"{name:>8} = "
     print(label + np.array2string(np.round(value, 12) + 0.0, precision=5, suppress_small=True, prefix=label))
 

@@ -110,12 +110,12 @@ mathjax3_config = {"options": {"enableMenu": False}}
 
 
 def begin_with_readme(app: Sphinx, page: str, source: list[str]) -> None:
-    """Begin the first page with the README instead of its title; links are from the folder above."""
+    """Begin the first page with the README instead of what is before its cards; links are from the folder above."""
     if page == "index":
         text = (ROOT / "README.md").read_text(encoding="utf-8")
         text = text.partition("## What it does\n")[0]
         text = re.sub(r"\]\((docs/)?", lambda link: "](./" if link[1] else "](../", text)
-        source[0] = text + source[0].partition("\n")[2]
+        source[0] = text + source[0][source[0].index("::::{grid}") :]
 
 
 def link_outside(app: Sphinx, page: str, source: list[str]) -> None:

@@ -72,6 +72,12 @@ class KinematicTree(Files, configurations.Configurations, ClosedLoops, Touching,
         # The previous model: the next one copies what has not changed.
         self._former: Model | None = None
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute that trees have: a misspelt name would change nothing. Derived classes may have others."""
+        if name[0] != "_" and type(self) is KinematicTree and not hasattr(KinematicTree, name):
+            raise UnknownNameError.of(name, [x for x in dir(KinematicTree) if x[0] != "_"], "attribute of a tree")
+        object.__setattr__(self, name, value)  # a third of the time of super()
+
     # Symbols
 
     @property

@@ -105,6 +105,12 @@ def test_links_to_files_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_the_first_page_leads_readers_of_the_repository_on():
+    """On the site, the README stands in place of this text."""
+    before, grid, _ = (ROOT / "docs/index.md").read_text(encoding="utf-8").partition("::::{grid}")
+    assert grid and {"](../README.md)", "](start.md)"} <= {*re.findall(r"\]\([^)]*\)", before)}
+
+
 def test_pages_install_from_a_clone_what_they_use():
     """The package is on no index, so that `pip install 'screwdyn[view]'` finds nothing before it is installed."""
     extras = set(

@@ -13,10 +13,12 @@ from screwdyn import (
     Link,
     ScrewdynError,
     ShapeError,
+    UnknownNameError,
     free,
     helical,
     prismatic,
     revolute,
+    robots,
     spherical,
 )
 from screwdyn.testing import random_tree
@@ -180,3 +182,18 @@ def test_a_tree_hangs_from_its_base_however_it_is_called():
 def test_a_random_configuration_needs_a_generator(rng):
     with pytest.raises(ScrewdynError, match="rng must be a numpy"):
         KinematicTree().random_configuration(rng)
+
+
+def test_a_misspelt_attribute_is_refused():
+    tree = robots.two_link()
+    with pytest.raises(UnknownNameError, match=r"no attribute of a tree 'gravty'; did you mean 'gravity'"):
+        tree.gravty = (0, 0, 0)
+    tree.gravity = (0, 0, 0)
+    assert not tree.gravity_vector([0.3, 0.2]).any()
+
+    class Arm(KinematicTree):
+        """May have attributes of its own."""
+
+    arm = Arm()
+    arm.color = "red"
+    assert arm.copy().color == "red"

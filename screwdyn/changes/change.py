@@ -5,14 +5,23 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from numbers import Real
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from screwdyn.core import Array, ArrayLike, JSONError, ScrewdynError, ShapeError, expressions, given_fields
+from screwdyn.core import (
+    Array,
+    ArrayLike,
+    JSONError,
+    ScrewdynError,
+    ShapeError,
+    UnknownNameError,
+    expressions,
+    given_fields,
+)
 from screwdyn.forms.configurations import Side
 from screwdyn.io.json_text import write_part
 from screwdyn.mechanism import Inertia, Joint, Link, Shape
@@ -28,6 +37,8 @@ Pose = Annotated[ArrayLike, "pose"]
 Condition = Annotated[Callable[[float, State], float | bool], "condition"]
 
 Outcome = TypeVar("Outcome", bound="Change")
+# What fields of these types name, unless they hold a handle or a body.
+_NAMED = {"LinkName": "link", "str | Handle": "link", "Payload": "link", "JointName": "joint", "LoopRef": "loop"}
 # The fields that say when a change happens.
 _DUE = ("time", "when")
 
@@ -125,6 +136,16 @@ class Scheduled(ABC, Generic[Outcome]):
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
         """The joints that it brings, by name, in a run that begins with the tree."""
         return {}
+
+    def check_names(self, ever: Mapping[str, Collection[str]]) -> None:
+        """UnknownNameError for a link, joint or loop that a run never has: neither at its start, nor by its events."""
+        for x in fields(self):
+            name, what = getattr(self, x.name), _NAMED.get(str(x.type), "")
+            if what in ever and isinstance(name, str) and name not in ever[what]:
+                error = UnknownNameError.of(name, ever[what], what)
+                due = "" if self.time is None else f" at t = {self.time:g} s"
+                error.add_note(f"in a {type(self).__name__}{due}")
+                raise error
 
     @property
     def watched(self) -> bool:

@@ -250,6 +250,13 @@ class Grasp(Scheduled[GraspEvent]):
         """That of the grasp, and those of the payload."""
         if isinstance(self.body, Handle | str):
             return move.joint_of(self.body, self.joint)
+        alone = self.brings(tree)
+        return {} if alone is None else {at.name: at.unlocked.joint for at in alone.topology.attached}
+
+    def brings(self, tree: Robot) -> Robot | None:
+        """The payload with its joint, alone on the base of a tree; None if it cannot be attached."""
+        if isinstance(self.body, Handle | str):
+            return None
         body = self.body.tree if isinstance(self.body, FreeBody) else self.body
         # A rotor may have a carrier in the tree.
         joint = replace(self.joint, rotor=None) if isinstance(self.joint, Joint) else self.joint
@@ -257,8 +264,8 @@ class Grasp(Scheduled[GraspEvent]):
         try:
             alone.attach(body, alone.base, joint, name=self.name, prefix=self.prefix)
         except ScrewdynError:  # the event raises it when it happens
-            return {}
-        return {at.name: at.unlocked.joint for at in alone.topology.attached}
+            return None
+        return alone
 
 
 def grasp(

@@ -21,7 +21,7 @@ from screwdyn.mechanism.link import Loop
 from screwdyn.physics import Model, Robot, subtree_wrench
 from screwdyn.physics.closure import Closure, significant, weights
 from screwdyn.physics.recursions.loops import REDUNDANT, orthonormal_rows
-from screwdyn.screws.screw import Ad, inverse
+from screwdyn.screws.screw import Ad_of, inverse_of
 
 # Gap, m and rad, of loops that count as assembled.
 _CLOSED = 1e-10
@@ -339,7 +339,7 @@ def exerted_wrench(tree: Robot, link: str, by: str, q: Array, qd: Array, qdd: Ar
     """
 
     def to_base(name: str) -> Array:
-        return Ad(inverse(tree.forward_kinematics(name, q))).swapaxes(-1, -2)
+        return Ad_of(inverse_of(tree.forward_kinematics(name, q))).swapaxes(-1, -2)
 
     closure, found = Closure(tree), np.zeros((len(q), 6, 1))
     child, sign = (link, 1) if tree.parent(link) == by else (by, -1)
@@ -356,7 +356,7 @@ def exerted_wrench(tree: Robot, link: str, by: str, q: Array, qd: Array, qdd: Ar
             given, nothing = closure.multipliers(q[k], qd[k], tau[k])
             known = np.abs(A @ nothing).max(initial=0.0) <= REDUNDANT * np.abs(A).max()
             found[k, :, 0] += A @ given if known else np.nan
-    return np.asarray((Ad(tree.forward_kinematics(link, q)).swapaxes(-1, -2) @ found)[..., 0])
+    return np.asarray((Ad_of(tree.forward_kinematics(link, q)).swapaxes(-1, -2) @ found)[..., 0])
 
 
 def dependent(model: Model, J: Array, rank: int, independent: Sequence[int]) -> list[int]:

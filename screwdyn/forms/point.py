@@ -132,7 +132,7 @@ class Point:
         """Twist [ω; v] of a link in its own frame, (6,), rad/s and m/s."""
         terms = self._terms(link)
         R, p = terms.placement.pose
-        return screw.Ad(screw.inverse(screw.pose(np.reshape(R, (3, 3)), p))) @ terms.frame[0, 12:]
+        return screw.Ad_of(screw.inverse_of(screw.pose(np.reshape(R, (3, 3)), p))) @ terms.frame[0, 12:]
 
     def contribution(self, link: Handle | str) -> Contribution:
         """J_i, J̇_i, M_i, C_i and g_i of a link: one step after its parent's; the same object in every call.

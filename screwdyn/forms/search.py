@@ -526,7 +526,7 @@ class _Target:
     def errors(self, q: Array) -> tuple[Array, Array]:
         """Rotation vector and translation from the link's pose to the target, in axes of the base, (3,) and (3,)."""
         T = self.tree.forward_kinematics(self.link, q)
-        turn = screw.log(screw.pose(self.pose[:3, :3] @ T[:3, :3].T, np.zeros(3)))[:3]
+        turn = screw.log_of(screw.pose(self.pose[:3, :3] @ T[:3, :3].T, np.zeros(3)))[:3]
         return (turn if self.oriented else np.zeros(0)), self.pose[:3, 3] - T[:3, 3]
 
     def error(self, q: Array) -> Array:

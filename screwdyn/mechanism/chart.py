@@ -116,7 +116,7 @@ class Chart(expressions.Parametric):
         travel = np.zeros(R0.shape[:-1])
         travel[..., :t] = q1[..., o:] - q0[..., o:]
         R0 = R0.swapaxes(-1, -2)
-        V = screw.log(pose_of(R0 @ self._rotation(q1), (R0 @ travel[..., None])[..., 0]))
+        V = screw.log_of(pose_of(R0 @ self._rotation(q1), (R0 @ travel[..., None])[..., 0]))
         return V[..., self.turning.axes[0] : 3 + t]
 
     def _rotation(self, q: Array) -> Array:

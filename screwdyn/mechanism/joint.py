@@ -515,7 +515,7 @@ def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **own: Unpack[Op
     Warns
     -----
     ScrewdynWarning
-        If the limits are whole numbers of many turns, as in degrees.
+        If the limits are many turns, as in degrees.
     """
     joint = Joint(screw(axis, point, 0.0), **own)
     if joint.limits is not None:

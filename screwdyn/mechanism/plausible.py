@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 _TURN = 2 * math.pi
 # Extent of a body about its centre of mass, relative to its radius of gyration: 1.3 of a ball, 1.7 of a rod, or more.
 _EXTENT = 3.0
-# Turns from which limits may be degrees, and the largest limit in degrees.
-_MANY, _MOST = 2, 360.0
+# Turns from which limits may be degrees: in halves of a degree, or in other numbers; and the largest limit in degrees.
+_MANY, _MORE, _MOST = 2, 5, 360.0
 
 
 def check_angles(name: str, joint: Joint, q: Sequence[float]) -> bool:
@@ -51,9 +51,13 @@ def check_positions(topology: Topology, q: Array) -> None:
 
 
 def check_limits(low: float, high: float) -> None:
-    """Warn about limits of an angle that may be degrees: many turns, and in halves of a unit."""
+    """Warn about limits of an angle that may be degrees: many turns, in halves of a unit or no quarters of a turn."""
     most = max(abs(low), abs(high))
-    if _MANY * _TURN < most <= _MOST and (2 * low).is_integer() and (2 * high).is_integer():
+    if not _MANY * _TURN < most <= _MOST:
+        return
+    halves = (2 * low).is_integer() and (2 * high).is_integer()
+    quarters = all(abs(math.remainder(x, _TURN / 4)) < 0.01 for x in (low, high))
+    if halves or (most > _MORE * _TURN and not quarters):
         _warn(
             f"the limits {low:g} and {high:g} of a revolute joint are up to {most / _TURN:.3g} turns; angles are in "
             f"radians: {low:g} and {high:g} degrees are {math.radians(low):.4g} and {math.radians(high):.4g}"

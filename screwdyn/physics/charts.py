@@ -391,7 +391,7 @@ def positions_near(joint: Joint, T: Array) -> tuple[Array, Array]:
     space = ConfigurationSpace({"": joint})
     q = space.integrate(space.neutral, np.full(joint.nv, whole_turns(joint.screws, T)))
     for _ in range(_MOST_STEPS):
-        gap = screw.log(screw.inverse(pose_at(joint, q)) @ T)
+        gap = screw.log_of(screw.inverse_of(pose_at(joint, q)) @ T)
         step = np.asarray(np.linalg.lstsq(screws_at(joint, q), gap)[0], dtype=np.float64)
         if np.abs(step).max(initial=0.0) < _STEP * (1 + np.abs(q).max(initial=0.0)):
             break

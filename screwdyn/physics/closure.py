@@ -17,7 +17,7 @@ from screwdyn.mechanism import Joint, Loop
 from screwdyn.physics.quantities import Frame, Quantities
 from screwdyn.physics.recursions.loops import KEPT_ANYWAY, REDUNDANT
 from screwdyn.physics.recursions.whole_tree import invert
-from screwdyn.screws.screw import inverse
+from screwdyn.screws.screw import inverse_of
 from screwdyn.screws.screw_system import NEAREST, nearest_element, projection, whole_turns
 
 Indices = npt.NDArray[np.intp]
@@ -133,7 +133,7 @@ class Closure:
         """Of every loop: the places of its two links among all, home⁻¹, the screws of its joint, and their span."""
         at = {name: k for k, name in enumerate(self.model.placements)}
         links, others = np.array([(at[x.link], at[x.to]) for x in self.loops], dtype=np.intp).T
-        inward = np.array([inverse(_numbers(loop.home, loop)) for loop in self.loops])
+        inward = np.array([inverse_of(_numbers(loop.home, loop)) for loop in self.loops])
         screws = [_numbers(loop.joint.screws, loop) for loop in self.loops]
         return links, others, inward, screws, np.array([_span(loop.joint) for loop in self.loops])
 
@@ -147,7 +147,7 @@ class Closure:
     def remainders(self, q: Array, most: int = NEAREST) -> Array:
         """log(g⁻¹ home⁻¹ T) of every loop, (…, loops, 6), with the g that is found in so many steps."""
         poses, (links, others, inward, screws, spans) = self.of.link_poses(q), self._poses
-        T = inward @ inverse(poses[..., others, :, :]) @ poses[..., links, :, :]
+        T = inward @ inverse_of(poses[..., others, :, :]) @ poses[..., links, :, :]
         for k, S in enumerate(screws):
             turns = whole_turns(S, T[..., k, :, :])
             if turns.any():  # they shift a helical joint along its axis

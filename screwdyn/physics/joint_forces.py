@@ -13,7 +13,7 @@ import numpy as np
 from screwdyn.core import Array, expressions
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.charts import Charts
-from screwdyn.screws.screw import Ad, ad, inverse
+from screwdyn.screws.screw import Ad_of, ad, inverse_of
 
 if TYPE_CHECKING:
     from screwdyn.physics.model import Robot
@@ -101,8 +101,8 @@ def subtree_wrench(tree: Robot, link: str, q: Array, qd: Array, qdd: Array) -> A
             A = tree.link_acceleration(name, q, qd, qdd, "body")
             A[:, 3:] -= tree.gravity @ T[:, :3, :3]
             F = A @ inertia.matrix - _transposed(ad(V), V @ inertia.matrix)
-            total += _transposed(Ad(inverse(T)), F)
-    return _transposed(Ad(tree.forward_kinematics(link, q)), total)
+            total += _transposed(Ad_of(inverse_of(T)), F)
+    return _transposed(Ad_of(tree.forward_kinematics(link, q)), total)
 
 
 def _transposed(matrix: Array, F: Array) -> Array:

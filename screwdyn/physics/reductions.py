@@ -201,7 +201,7 @@ def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
         """Ad of the pose of a row in its parent, with lengths in units of the extents of both."""
         length = extents[parents[i]]
         R, p = steps.joint_pose(home(table, i), joint_screw(table, i), x[i])
-        X = screw.Ad(screw.pose(np.reshape(R, (3, 3)), np.array(p) / length))
+        X = screw.Ad_of(screw.pose(np.reshape(R, (3, 3)), np.array(p) / length))
         X[3:, 3:] *= extents[i] / length
         return X
 
@@ -286,7 +286,7 @@ def _free_of(at: Placement, length: float) -> Array:
     if not inertia.mass:
         twists = np.hstack([twists, np.eye(6)[:, 3:]])
     T = screw.pose(np.reshape(at.pose.R, (3, 3)), np.array(at.com, dtype=np.float64) / length)
-    return np.linalg.qr(screw.Ad(T) @ twists)[0] if twists.size else _NONE
+    return np.linalg.qr(screw.Ad_of(T) @ twists)[0] if twists.size else _NONE
 
 
 def _beside(F: Array, S: Array) -> Array:

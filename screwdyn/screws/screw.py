@@ -4,8 +4,8 @@ A twist is V = [w; v] and a wrench F = [n; f], angular part first; a pose T_AB i
 in frame A. Units are SI and radians. All functions take leading batch axes, written ``...`` in the shapes.
 Conventions and formulas: docs/mathematics.md §1, after Lynch and Park, *Modern Robotics*.
 
-All functions raise ShapeError if an argument has a wrong shape or entries that are not finite. Functions of a pose do
-not check that it is a rigid motion: the results for any other matrix have no meaning. `as_pose` checks a pose.
+All functions raise ShapeError if an argument has a wrong shape or entries that are not finite, or if a pose is not a
+rigid motion.
 """
 
 from __future__ import annotations
@@ -157,6 +157,18 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
     return given
 
 
+def _rigid(T: ArrayLike) -> Array:
+    """Poses (…, 4, 4) of numbers; ShapeError, as of :func:`as_pose`, for the first that is not a rigid motion."""
+    T = shaped(T, (4, 4), "pose")
+    if T.ndim > 2:
+        R = T[..., :3, :3]
+        wrong = np.abs(R.swapaxes(-1, -2) @ R - np.eye(3)).max(axis=(-2, -1)) > 1e-6
+        wrong |= (np.linalg.det(R) < 0) | (np.abs(T[..., 3, :] - _IDENTITY[3]).max(axis=-1) > 1e-6)
+    if T.ndim == 2 or wrong.any():
+        as_pose(T if T.ndim == 2 else T[wrong][0])
+    return T
+
+
 def _check_known_entries(T: Array, what: str) -> None:
     """Raise ShapeError if the entries without symbols show that a pose with expressions is not a rigid motion."""
     R = T[:3, :3]
@@ -170,7 +182,11 @@ def _check_known_entries(T: Array, what: str) -> None:
 
 def inverse(T: ArrayLike) -> Array:
     """Inverse of a pose, T_BA from T_AB, both (..., 4, 4): [[Rᵀ, −Rᵀ p], [0, 1]]."""
-    T = shaped(T, (4, 4), "pose")
+    return inverse_of(_rigid(T))
+
+
+def inverse_of(T: Array) -> Array:
+    """:func:`inverse` of an array that has been checked; for inner loops."""
     Rt = T[..., :3, :3].swapaxes(-1, -2)
     return pose_of(Rt, -(Rt @ T[..., :3, 3, None])[..., 0])
 
@@ -181,7 +197,11 @@ def Ad(T: ArrayLike) -> Array:
     It is (..., 6, 6), of a pose T (..., 4, 4) in metres: ``T @ exp(V) == exp(Ad(T) @ V) @ T``. Its transpose changes
     the frame of a wrench from A to B.
     """
-    T = shaped(T, (4, 4), "pose")
+    return Ad_of(_rigid(T))
+
+
+def Ad_of(T: Array) -> Array:
+    """:func:`Ad` of an array that has been checked; for inner loops."""
     R = T[..., :3, :3]
     return _lower_blocks(R, skew_of(T[..., :3, 3]) @ R)
 
@@ -270,7 +290,11 @@ def log(T: ArrayLike) -> Array:
     from the unit quaternion, which is the largest row of 4 q q^T, normalised, so that no digits are lost near 0 or near
     pi. At exactly pi, w and -w are both solutions, and either may be returned.
     """
-    T = shaped(T, (4, 4), "pose")
+    return log_of(_rigid(T))
+
+
+def log_of(T: Array) -> Array:
+    """:func:`log` of an array that has been checked; for inner loops."""
     R = T[..., :3, :3]
     outer = np.empty((*R.shape[:-2], 4, 4))
     trace = np.trace(R, axis1=-2, axis2=-1)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from screwdyn.core import Array, ArrayLike, ShapeError, expressions
-from screwdyn.screws.screw import ad, exp, inverse, log, shaped, to_linear_first
+from screwdyn.screws.screw import ad, exp, inverse_of, log_of, shaped, to_linear_first
 
 __all__ = ["ScrewSystem", "reciprocal_system", "system_basis", "system_order"]
 
@@ -186,7 +186,7 @@ def whole_turns(screws: Array, pose: Array) -> Array:
     if screws.shape[1] != 1 or w @ w < _IN_SPAN or abs(w @ v) < _IN_SPAN * (w @ w):
         return np.zeros(pose.shape[:-2])
     period = 2 * np.pi / np.sqrt(w @ w)
-    angle, seen = pose[..., :3, 3] @ w / (w @ v), log(pose)[..., :3] @ w / (w @ w)
+    angle, seen = pose[..., :3, 3] @ w / (w @ v), log_of(pose)[..., :3] @ w / (w @ w)
     return np.asarray(np.round((angle - seen) / period) * period)
 
 
@@ -197,11 +197,11 @@ def nearest_element(span: Array, pose: Array, most: int = NEAREST) -> tuple[Arra
     suffices for translations and for all rotations about a point; and for a logarithm that is in the span for the same
     poses, with the same derivative there but for motions of the group.
     """
-    g, remainder = np.eye(4), log(pose)
+    g, remainder = np.eye(4), log_of(pose)
     for _ in range(most):
         step = (span @ remainder[..., None])[..., 0]
         g = g @ exp(step)
-        remainder = log(inverse(g) @ pose)
+        remainder = log_of(inverse_of(g) @ pose)
         if np.abs(step).max(initial=0.0) <= _FOUND:
             break
     return g, np.asarray(remainder)

@@ -29,6 +29,8 @@ ROUNDING = 1e-9
 MOST_CHANGES, AT_ONCE = 50, 1e-12
 # Steps between samples that one of the integrator may take while contacts, friction and stops are watched within it.
 WITHIN = 8
+# Time after which a run shows its progress unasked, s.
+LONG = 10.0
 # Nodes that determine the polynomial of one step of any integrator.
 NODES = 14
 # Steps after which the progress is judged; with contacts, whose slips begin and end in many short steps.
@@ -294,7 +296,9 @@ class HybridSimulation:
         # The next step as the integrator planned it when it last stopped; 0 if the tree has changed since.
         self.stride = 0.0
 
-    def run(self, state: State, progress: bool = False) -> tuple[tuple[TreeMotion, ...], Energy, tuple[Happened, ...]]:
+    def run(
+        self, state: State, progress: bool | None = False
+    ) -> tuple[tuple[TreeMotion, ...], Energy, tuple[Happened, ...]]:
         """The motions, the energies and the events from a state on; errors as of :func:`simulate`."""
         from tqdm import tqdm
 
@@ -304,8 +308,10 @@ class HybridSimulation:
         q, qd = closure.project(state.q, state.qd)
         t, y, fired = self.start, np.concatenate([q, qd, np.zeros(ENERGIES)]), None
         looks = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
-        hidden = not progress or sys.stderr is None  # as under pythonw
-        with tqdm(total=self.end - self.start, disable=hidden, bar_format=looks) as bar:
+        # There is no stderr under pythonw.
+        hidden = sys.stderr is None or not (sys.stderr.isatty() if progress is None else progress)
+        delay = LONG if progress is None else 0.0
+        with tqdm(total=self.end - self.start, disable=hidden, bar_format=looks, delay=delay) as bar:
             self._enter(t, y)
             self._begin_beyond(t, y, ())
             while True:

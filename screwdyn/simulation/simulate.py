@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from screwdyn.changes.breaking import Break
 from screwdyn.changes.change import Happened, Scheduled, seconds
+from screwdyn.changes.grasp import Grasp
 from screwdyn.changes.loops import Close
 from screwdyn.changes.weld import Weld
 from screwdyn.core import Array, ArrayLike, ScrewdynError, UnknownNameError, expressions
 from screwdyn.forms.closed_loops import exerted_wrench
+from screwdyn.mechanism import Handle
 from screwdyn.mechanism.plausible import check_period
 from screwdyn.mechanism.topology import check_untouched
 from screwdyn.physics import Frame, Robot, State, check_state, subtree_wrench
@@ -468,7 +470,7 @@ def simulate(
     duration: float,
     torque: Torque | None = None,
     events: Sequence[Scheduled[Any]] = (),
-    progress: bool = False,
+    progress: bool | None = None,
     *,
     t0: float = 0.0,
     control_period: float | None = None,
@@ -502,8 +504,8 @@ def simulate(
     events : sequence of events, such as :class:`Grasp` and :class:`Release`
         Each happens once, at its time or as soon as its condition holds. Events that are due at the same time happen in
         the given order.
-    progress : bool
-        Show a progress bar.
+    progress : bool, optional
+        Show a progress bar. By default, one appears after 10 s on a terminal.
     t0 : float
         Time at the start of the run, s, >= 0. Times in callbacks, events and the result are absolute, so that a run
         can be continued: ``simulate(tree, run.states[-1], …, t0=run.t[-1])``.
@@ -621,7 +623,7 @@ def simulate(
             f"torque= is a law with a memory ({getattr(torque, '__name__', type(torque).__name__)}), which has no "
             f"derivatives by the state; leave out sensitivities=, or give a function of the time and the state only"
         )
-    for what, flag in (("saturate", saturate), ("progress", progress)):
+    for what, flag in (("saturate", saturate), ("progress", progress is not None and progress)):
         if not isinstance(flag, bool | np.bool_):
             raise ScrewdynError(f"{what} must be True or False; got {flag!r}")
     if impacts not in ("at once", "by pairs"):
@@ -636,11 +638,10 @@ def simulate(
             raise ScrewdynError(f"a {type(event).__name__} needs either time= or when= in a run")
         if isinstance(event, Break) and sensitivities is not False:
             raise ScrewdynError(f"a Break of {event.loop!r} has no sensitivities, which would need those of its wrench")
-        if isinstance(event, Break) and not any(isinstance(x, Close | Weld) for x in events):
-            UnknownNameError.check(event.loop, tree.loops, "loop")
         if event.time is not None and not start <= event.time <= end:
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")
+    _check_names(tree, events)
     check_state(state, tree)
     if period is not None:
         check_period(period, duration)
@@ -664,3 +665,29 @@ def simulate(
             made = derivatives_of(ended[0], simulation.acting, ended[2], sensitivities, sources, called)
         calls = 0 if period else count
         return Run(*ended, tree, trial_calls=calls, sensitivities=made)
+
+
+def _check_names(tree: Robot, events: Sequence[Scheduled[Any]]) -> None:
+    """UnknownNameError for what an event names and the run never has, unless classes of the user may bring it."""
+    ever = {"link": {*tree.links}, "joint": {*equations.joints_of(tree)}, "loop": {*tree.loops}}
+    for event in events:
+        if not type(event).__module__.startswith("screwdyn."):
+            return
+        ever["joint"].update(event.joints(tree))
+        if isinstance(event, Grasp) and not isinstance(event.body, Handle | str):
+            alone = event.brings(tree)
+            if alone is None:
+                return
+            ever["link"].update(alone.links)
+            ever["loop"].update(alone.loops)
+            if event.name is None:  # of an inertia, "payload", or the next one that is free
+                several = range(2, 2 + len(tree.links) + len(events))
+                ever["link"].update(f"{alone.links[1]}_{k}" for k in several)
+    closed = [getattr(event, "name", None) for event in events if isinstance(event, Close | Weld)]
+    ever["loop"].update(name for name in closed if isinstance(name, str))
+    # A joint without a name has that of its link; of what a loop holds when it is released, that of the loop.
+    ever["joint"] |= ever["link"] | ever["loop"]
+    if None in closed:
+        del ever["loop"], ever["joint"]
+    for event in events:
+        event.check_names(ever)

@@ -334,6 +334,8 @@ _BOOKED = (
 _THICK = 1.3
 # Rows of texts of events; lines of further events have no text. Pixels between texts in a row.
 _ROWS, _APART = 4, 15.0
+# Most limits of joints in a panel that the legend names.
+_LIMITS = 6
 
 
 def _draw_panel(ax: Axes, run: Run, panel: _Panel) -> None:
@@ -346,14 +348,19 @@ def _draw_panel(ax: Axes, run: Run, panel: _Panel) -> None:
     ax.set_ylabel(panel.axis)
     shown = [curve.values for curve in panel.curves] + [*panel.others]
     low, high = _range(shown, panel.scale)
-    limits: dict[float, list[Any]] = {}
+    limits: dict[float, list[int]] = {}
     for k, curve in enumerate(panel.curves):
         for value in curve.limits:
             if np.fmin.reduce(np.abs(curve.values - value)) <= 0.2 * (high - low):
-                limits.setdefault(value, []).append(palette(k, len(panel.curves)))
-    for k, (value, colours) in enumerate(limits.items()):
-        colour = colours[0] if len(colours) == 1 else "0.4"
-        ax.axhline(value, color=colour, lw=0.9, ls=(0, (1, 1.5)), zorder=1.6, label="" if k else "limit of a joint")
+                limits.setdefault(value, []).append(k)
+    named = set()
+    for value, owners in limits.items():
+        colour = palette(owners[0], len(panel.curves)) if len(owners) == 1 else "0.4"
+        of = short(panel.curves[owners[0]].label) if len(owners) == 1 else f"{len(owners)} joints"
+        # A legend of many limits would hide the curves; each has the colour of its own.
+        label = f"limit of {of}" if len(limits) <= _LIMITS else "limits, in the colours of their joints"
+        ax.axhline(value, color=colour, lw=0.9, ls=(0, (1, 1.5)), zorder=1.6, label="" if label in named else label)
+        named.add(label)
     _set_range(ax, min([low, *limits]), max([high, *limits]))
 
 

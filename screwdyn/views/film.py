@@ -7,7 +7,9 @@ import html
 import os
 import shutil
 import subprocess
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,12 +23,26 @@ from screwdyn.core.errors import ScrewdynError, file_errors
 from screwdyn.views import checked_path
 from screwdyn.views.scene import Scene
 
+# Images that are drawn at a time, in threads.
+_AT_ONCE = 2
 
-def _images(scene: Scene, frames: Iterable[int]) -> Iterator[Any]:
-    """The images of frames, by Pillow."""
+
+def _images(scene: Scene, frames: Iterable[int], paletted: bool = False) -> Iterator[Any]:
+    """The images of frames, by Pillow; with a palette each, or in all colours."""
     from screwdyn.views.picture import Painter
 
-    return map(Painter(scene).draw, frames)
+    painter, waiting = Painter(scene), deque[Future[Any]]()
+
+    def drawn(frame: int) -> Any:
+        image = painter.draw(frame)
+        return image.quantize() if paletted else image
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for frame in frames:
+            waiting.append(pool.submit(drawn, frame))
+            if len(waiting) > _AT_ONCE:
+                yield waiting.popleft().result()
+        yield from (image.result() for image in waiting)
 
 
 def _write_png(scene: Scene, path: Path, frames: Iterable[int]) -> None:
@@ -36,7 +52,7 @@ def _write_png(scene: Scene, path: Path, frames: Iterable[int]) -> None:
 
 def _write_gif(scene: Scene, path: Path, frames: Iterable[int]) -> None:
     """Write an animated GIF, which is repeated for ever."""
-    images, duration = _images(scene, frames), round(1000 / _rate(scene))
+    images, duration = _images(scene, frames, paletted=True), round(1000 / _rate(scene))
     with path.open("wb") as file:
         next(images).save(file, format="GIF", save_all=True, append_images=images, duration=duration, loop=0)
 

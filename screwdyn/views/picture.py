@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from screwdyn.core import Array, Flags, ScrewdynError
-from screwdyn.views.scene import Scene, Solid, arrow, creased
+from screwdyn.views.scene import Scene, Solid, arrow, creased, distinct
 
 try:
     from matplotlib import get_data_path
@@ -33,26 +34,39 @@ _GREY = 222
 
 
 class _Surface:
-    """A solid as it is painted: vertices and normals there, (k, 3); dense ones without details below a length, m."""
+    """A solid as it is painted: vertices and normals there, (3, k); dense ones without details below a length, m."""
 
     def __init__(self, solid: Solid, detail: float) -> None:
         vertices, faces = solid.vertices, solid.faces
         if len(faces) > _DENSE:
-            _, merged = np.unique(np.round(vertices / detail), axis=0, return_inverse=True)
-            faces = merged.reshape(-1)[faces]
-            count = np.bincount(merged.ravel())[:, None]
-            vertices = np.stack([np.bincount(merged.ravel(), x) for x in vertices.T], axis=1) / count
-        self.vertices, self.faces = creased(vertices, faces)
-        a, b, c = np.moveaxis(self.vertices[self.faces], 1, 0)
-        about = [np.bincount(self.faces.ravel(), np.repeat(x, 3), len(self.vertices)) for x in np.cross(b - a, c - a).T]
-        normals = np.stack(about, axis=1)
-        self.normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-        # Whether every edge is that of one other triangle, which runs along it the other way: what is inside is hidden.
-        same = np.unique(self.vertices, axis=0, return_inverse=True)[1].reshape(-1)[self.faces]
-        edges = np.stack([same, np.roll(same, -1, axis=1)], axis=-1).reshape(-1, 2)
-        ways, other = (np.unique(x, axis=0, return_counts=True) for x in (edges, edges[:, ::-1]))
-        self.closed = bool((ways[1] == 1).all()) and np.array_equal(ways[0], other[0])
-        self.closed &= bool((a * np.cross(b, c)).sum() > 0)
+            _, merged = distinct(np.round(vertices / detail))
+            faces, count = merged[faces], np.bincount(merged)[:, None]
+            vertices = np.stack([np.bincount(merged, x) for x in vertices.T], axis=1) / count
+        vertices, self.faces = creased(vertices, faces)
+        a, b, c = np.moveaxis(vertices[self.faces], 1, 0)
+        across = np.cross(b - a, c - a).T
+        normals = np.stack([np.bincount(self.faces.ravel(), np.repeat(x, 3), len(vertices)) for x in across])
+        self.vertices = np.ascontiguousarray(vertices.T)
+        self.normals = normals / np.maximum(np.linalg.norm(normals, axis=0), 1e-300)
+        # Whether triangles run along each edge as often in one direction as in the other: what is inside is hidden.
+        start = distinct(vertices)[1][self.faces]
+        end, many = np.roll(start, -1, axis=1), len(vertices)
+        one, other = (np.sort(edges, axis=None) for edges in (start * many + end, end * many + start))
+        self.closed = np.array_equal(one, other) and bool((a * np.cross(b, c)).sum() > 0)
+
+
+class _Group:
+    """Solids of one opacity that are painted together."""
+
+    def __init__(self, solids: Sequence[Solid], surfaces: Sequence[_Surface]) -> None:
+        self.surfaces, self.opacity = surfaces, solids[0].color[3]
+        # Faces (3, m) among the vertices of all surfaces; of each the solid, whether it is closed, its colour.
+        begins = np.cumsum([0, *(surface.vertices.shape[1] for surface in surfaces)])
+        faces = [surface.faces + begin for surface, begin in zip(surfaces, begins, strict=False)]
+        self.faces = np.ascontiguousarray(np.concatenate(faces).T)
+        self.owner = np.repeat(np.arange(len(solids)), [len(found) for found in faces])
+        self.closed = np.array([surface.closed for surface in surfaces])[self.owner]
+        self.colors = 255 * np.array([solid.color[:3] for solid in solids]).T.take(self.owner, axis=1)
 
 
 class Painter:
@@ -60,7 +74,8 @@ class Painter:
 
     def __init__(self, scene: Scene) -> None:
         self.scene, self.size = scene, scene.camera.size
-        self.surfaces: dict[Solid, _Surface] = {}
+        self.surface = lru_cache(maxsize=1000)(lambda solid: _Surface(solid, self.detail))
+        self.group = lru_cache(maxsize=100)(lambda *solids: _Group(solids, [self.surface(x) for x in solids]))
         camera = scene.camera
         back = camera.position - camera.target
         distance = float(np.linalg.norm(back))
@@ -78,35 +93,28 @@ class Painter:
             on = ImageDraw.Draw(ground)
             for line in self.grid():
                 on.line(line.ravel().tolist(), fill=(_GREY,) * 3, width=_FINER)
-        self.ground = np.asarray(ground).reshape(-1, 3)
+        # Red, green and blue of all finer pixels, row by row.
+        self.ground = np.asarray(ground).reshape(-1, 3).T.copy()
 
     def project(self, points: Array) -> Array:
-        """From points (…, 3) to column and row among the finer pixels, and the inverse of the depth, 1/m."""
-        x, y, z = np.moveaxis((points - self.scene.camera.position) @ self.view.T, -1, 0)
-        scale = np.divide(-1.0, z, out=np.zeros_like(z), where=z < 0)
+        """From points (3, k) to column and row among the finer pixels, and the inverse of the depth, 1/m."""
+        x, y, z = self.view @ points - (self.view @ self.scene.camera.position)[:, None]
+        scale = np.where(z < 0, -1 / np.where(z < 0, z, 1), 0)
         width, height = self.fine
-        return np.stack([width / 2 + self.focal * scale * x, height / 2 - self.focal * scale * y, scale], axis=-1)
+        return np.stack([width / 2 + self.focal * scale * x, height / 2 - self.focal * scale * y, scale])
 
     def draw(self, frame: int) -> Image.Image:
         """The image of a frame."""
-        scene, clear = self.scene, []
-        pixels, depths = self.ground.astype(np.float32), np.zeros(len(self.ground))
-        solid_parts = []
-        for T, solid in scene.visible(frame):
-            if solid.color[3] == 1:
-                solid_parts.append(self.lit(T, solid))
-            else:
-                clear.append((float(np.linalg.norm(T[:3, 3] - scene.camera.position)), solid.color[3], (T, solid)))
-        for found in scene.arrows:
-            if found.shown[frame]:
-                solid = arrow(found.start[frame], found.end[frame], 0.016 * scene.size, found.color)
-                solid_parts.append(self.lit(np.eye(4), solid))
-        if solid_parts:
-            self.paint(pixels, depths, solid_parts, 1.0)
-        for _, opacity, placed in sorted(clear, key=lambda item: -item[0]):
-            self.paint(pixels, depths.copy(), [self.lit(*placed)], opacity)
-        width, height = self.fine
-        image = Image.fromarray(pixels.clip(0, 255).astype(np.uint8).reshape(height, width, 3)).reduce(_FINER)
+        scene, pixels, depths = self.scene, self.ground.copy(), np.zeros(self.ground.shape[1])
+        opaque, clear = ([x for x in scene.visible(frame) if (x[1].color[3] < 1) == is_clear] for is_clear in (0, 1))
+        shown = [x for x in scene.arrows if x.shown[frame]]
+        arrows = [arrow(x.start[frame], x.end[frame], 0.016 * scene.size, x.color) for x in shown]
+        clear.sort(key=lambda item: -float(np.linalg.norm(item[0][:3, 3] - scene.camera.position)))
+        for placed in (opaque, [(np.eye(4), solid) for solid in arrows], *([item] for item in clear)):
+            if placed:
+                self.paint(pixels, depths, placed)
+        planes = [Image.fromarray(plane.reshape(self.fine[::-1])).reduce(_FINER) for plane in pixels]
+        image = Image.merge("RGB", planes)
         if "text" not in scene.hidden:
             self.write(ImageDraw.Draw(image, "RGBA"), frame)
         return image
@@ -117,7 +125,7 @@ class Painter:
         texts = []
         for node in scene.nodes:
             if node.text and node.shown[frame]:
-                column, row, _ = self.project(node.poses[frame, :3, 3]) / _FINER
+                column, row, _ = self.project(node.poses[frame, :3, 3:])[:, 0] / _FINER
                 texts.append((column + 0.6 * step, row, node.text, (0, 0, 0)))
         if len(scene.times) > 1:
             texts.append((0.7 * step, step, f"{scene.times[frame]:.2f} s", (0, 0, 0)))
@@ -131,59 +139,54 @@ class Painter:
             on.rectangle((left - 2, top - 2, right + 2, bottom + 2), fill=(255, 255, 255, 178))
             on.text(at, text, fill=color, font=self.font, anchor="lm")
 
-    def lit(self, T: Array, solid: Solid) -> tuple[Array, Array, Array]:
-        """Of a solid at a pose: vertices in the picture (k, 3), their colours on both sides (2, k, 3), and faces."""
-        if solid not in self.surfaces:
-            self.surfaces[solid] = _Surface(solid, self.detail)
-        surface = self.surfaces[solid]
-        normals = surface.normals @ (self.view @ T[:3, :3]).T
-        # Triangles that are seen from behind are lit as from the front.
-        sides = np.stack([normals, -normals])
-        bright = 0.54 + 0.1 * sides[..., 1] + 0.38 * np.maximum(sides @ _LIGHT, 0)
-        gloss = 0.16 * np.maximum(sides @ _GLOSS, 0) ** 20
-        colors = 255 * (bright[..., None] * np.array(solid.color[:3]) + gloss[..., None])
-        flat = self.project(surface.vertices @ T[:3, :3].T + T[:3, 3])
-        faces = surface.faces[self.ahead(flat)[surface.faces].all(axis=1)]
-        if surface.closed and len(faces) == len(surface.faces):  # the camera is outside
-            (x, y), (p, q, r) = flat[:, :2].T, faces.T
-            faces = faces[(x[q] - x[p]) * (y[r] - y[p]) < (y[q] - y[p]) * (x[r] - x[p])]
-        return flat, colors, faces
-
     def ahead(self, flat: Array) -> Flags:
-        """Whether projected points are in front of the camera, and not too near."""
-        return (flat[..., 2] > 0) & (flat[..., 2] * 0.01 * self.scene.size < 1)
+        """Whether projected points (3, …) are in front of the camera, and not too near."""
+        scale: Array = flat[2]
+        return (scale > 0) & (scale * 0.01 * self.scene.size < 1)
 
-    def paint(self, pixels: Any, depths: Array, solids: Sequence[tuple[Array, Array, Array]], opacity: float) -> None:
-        """Paint solids on pixels (k, 3) where they are nearest; depths (k,), inverse ones, become theirs."""
-        begins = np.cumsum([0, *(len(flat) for flat, _, _ in solids)])
-        faces = np.concatenate([faces + begin for (_, _, faces), begin in zip(solids, begins, strict=False)]).T
-        colors = np.concatenate([colors for _, colors, _ in solids], axis=1)
+    def paint(self, pixels: Any, depths: Array, placed: Sequence[tuple[Array, Solid]]) -> None:
+        """Paint solids of one opacity at their poses on pixels (3, k), 0 to 255, where they are nearest.
+
+        Depths (k,), inverse ones, become those of opaque solids.
+        """
+        group = self.group(*(solid for _, solid in placed))
+        parts = [(T[:3, :3], T[:3, 3:], x) for (T, _), x in zip(placed, group.surfaces, strict=True)]
+        flat = self.project(np.concatenate([R @ x.vertices + p for R, p, x in parts], axis=1))
+        bright, gloss = _light(np.concatenate([self.view @ R @ x.normals for R, _, x in parts], axis=1))
+        ahead = self.ahead(flat)[group.faces].all(axis=0)
         # Of surfaces in one plane the last one is seen.
-        flat = np.concatenate([flat * (1, 1, 1 + k * _AHEAD) for k, (flat, _, _) in enumerate(solids)])
-        triangles = faces, *(values[faces] for values in flat.T.copy())
-        width, height = self.fine.tolist()
-        (west, east), (low, high) = _centres(triangles[1], width), _centres(triangles[2], height)
-        some = np.flatnonzero((west < east) & (low < high))
-        for block in np.array_split(some, max(1, len(some) // _BLOCK) if opacity == 1.0 else 1):
-            corners, x, y, depth = (values[:, block] for values in triangles)
-            (_, ax, bx), (_, ay, by), (_, a, b) = x - x[0], y - y[0], depth - depth[0]
-            area = ax * by - ay * bx
-            area[area == 0] = np.inf
-            which, rows, columns = _covered(x, y, low[block], high[block], width)
-            right, down = columns + 0.5 - x[0, which], rows + 0.5 - y[0, which]
-            slope_x, slope_y = (a * by - b * ay) / area, (b * ax - a * bx) / area
-            near = depth[0, which] + slope_x[which] * right + slope_y[which] * down
+        flat[2] *= 1 + _AHEAD * np.repeat(np.arange(len(parts)), [x.vertices.shape[1] for _, _, x in parts])
+        (ax, bx), (ay, by) = _sides(*flat[:2].take(group.faces, axis=1))
+        front = ax * by < ay * bx
+        # Unless parts of a closed surface are behind the camera, which may be inside of it.
+        away = group.closed & ~front & (np.bincount(group.owner, ~ahead) == 0)[group.owner]
+        some, (width, height) = np.flatnonzero(ahead & ~away), self.fine.tolist()
+        for block in np.array_split(some, max(1, len(some) // _BLOCK) if group.opacity == 1 else 1):
+            x, y, depth = flat.take(group.faces.take(block, axis=1), axis=1)
+            which, rows, columns = _covered(x, y, width, height)
             at = rows * width + columns
-            before = depths[at]
+            (ax, bx), (ay, by), (a, b) = _sides(x, y, depth)
+            area = ax * by - ay * bx
+            scale = 1 / np.where(area == 0, np.inf, area)
+            right, down = columns + 0.5 - x[0].take(which), rows + 0.5 - y[0].take(which)
+            u = (by * scale).take(which) * right - (bx * scale).take(which) * down
+            v = (ax * scale).take(which) * down - (ay * scale).take(which) * right
+            near = depth[0].take(which) + a.take(which) * u + b.take(which) * v
+            before = depths.take(at)
             np.maximum.at(depths, at, near)
-            seen = np.flatnonzero((near > before) & (near == depths[at]))
-            which, at, right, down = which[seen], at[seen], right[seen], down[seen]
-            ax, ay, bx, by, area = ax[which], ay[which], bx[which], by[which], area[which]
-            u, v = (right * by - down * bx) / area, (down * ax - right * ay) / area
-            side, (first, second, third) = (area > 0).astype(int), corners[:, which]
-            painted = colors[side, first] * (1 - u - v)[:, None]
-            painted += colors[side, second] * u[:, None] + colors[side, third] * v[:, None]
-            pixels[at] += opacity * (painted - pixels[at])
+            seen = np.flatnonzero((near > before) & (near == depths.take(at)))
+            at, faces, u, v = at[seen], block[which[seen]], u[seen], v[seen]
+            corners = group.faces.take(faces, axis=1) + bright.size // 2 * (1 - front.take(faces))
+            weights = 1 - u - v, u, v
+            diffuse, shine = (
+                sum(w * values.take(corner) for w, corner in zip(weights, corners, strict=True))
+                for values in (bright, gloss)
+            )
+            for plane, colors in zip(pixels, group.colors, strict=True):
+                painted = group.opacity * np.minimum(diffuse * colors.take(faces) + shine, 255)
+                plane[at] = painted + (1 - group.opacity) * plane.take(at) + 0.5
+            if group.opacity < 1:
+                depths[at] = before[seen]
 
     def grid(self) -> list[Array]:
         """The lines, (k, 2), of a horizontal grid through the origin."""
@@ -192,30 +195,50 @@ class Painter:
         first /= np.linalg.norm(first)
         second = np.cross(up, first)
         at = cell * np.arange(-count, count + 1)
-        along = np.linspace(at[0], at[-1], 40)[:, None]
-        lines = [self.project(along * u + x * v) for u, v in ((first, second), (second, first)) for x in at]
-        return [found for line in lines if len(found := line[self.ahead(line), :2]) > 1]
+        along = np.linspace(at[0], at[-1], 40)
+        ways = (first, second), (second, first)
+        lines = [self.project(np.outer(u, along) + x * v[:, None]) for u, v in ways for x in at]
+        return [found for line in lines if len(found := line[:2, self.ahead(line)].T) > 1]
 
 
-def _centres(x: Array, count: int) -> tuple[Any, ...]:
-    """First and end of the centres of pixels, of which there are some, within the extent (3, n) of triangles."""
-    extent = np.minimum(np.minimum(*x[:2]), x[2]), np.maximum(np.maximum(*x[:2]), x[2])
-    return tuple(np.ceil(bound - 0.5).clip(0, count).astype(int) for bound in extent)
+def _light(normals: Array) -> tuple[Array, Array]:
+    """Of normals (3, k) along the axes of the picture: brightness and gloss, of the front, then of the back, (2 k,).
+
+    Triangles that are seen from behind are lit as from the front.
+    """
+    up, lit, glossy = (np.concatenate([x, -x]) for x in np.stack([np.eye(3)[1], _LIGHT, _GLOSS]) @ normals)
+    fourth = np.square(np.square(np.maximum(glossy, 0)))
+    return 0.54 + 0.1 * up + 0.38 * np.maximum(lit, 0), 255 * 0.16 * fourth * np.square(np.square(fourth))
 
 
-def _covered(x: Array, y: Array, first: Array, end: Array, width: int) -> tuple[Array, Array, Array]:
-    """The pixels whose centres are within triangles (3, n) of some rows: triangle, row and column of each."""
-    which, rows = _runs(first, end)
-    x, y = x[:, which], y[:, which] - (rows + 0.5)
-    left, right = np.full(len(rows), np.inf), np.full(len(rows), -np.inf)
-    for k in range(3):
-        (xa, ya), (xb, yb) = (x[k - 1], y[k - 1]), (x[k], y[k])
-        crossed = (ya <= 0) != (yb <= 0)
-        found = xa - np.divide(ya, yb - ya, out=np.zeros(len(rows)), where=crossed) * (xb - xa)
-        np.minimum(left, found, out=left, where=crossed)
-        np.maximum(right, found, out=right, where=crossed)
-    lines, columns = _runs(*(np.ceil(bound - 0.5).clip(0, width).astype(int) for bound in (left, right)))
-    return which[lines], rows[lines], columns
+def _sides(*values: Array) -> Any:
+    """Of numbers at the corners of triangles, (3, n) each: those of the second and third one less that of the first."""
+    return ((x[1] - x[0], x[2] - x[0]) for x in values)
+
+
+def _covered(x: Array, y: Array, width: int, height: int) -> tuple[Array, Array, Array]:
+    """The pixels whose centres are within triangles (3, n): triangle, row and column of each."""
+    corners = [*zip(x, y, strict=True)]
+    for k in (0, 1, 0):
+        (xa, ya), (xb, yb) = corners[k : k + 2]
+        up = ya <= yb
+        corners[k] = np.where(up, xa, xb), np.minimum(ya, yb)
+        corners[k + 1] = np.where(up, xb, xa), np.maximum(ya, yb)
+    (xa, ya), (xb, yb), (xc, yc) = corners
+    # The row of the middle corner cuts a triangle in two; each part is beside the edge from the lowest to the highest.
+    cuts = [np.ceil(at - 0.5).clip(0, height).astype(int) for at in (ya, yb, yc)]
+    part, rows = _runs(np.concatenate(cuts[:2]), np.concatenate(cuts[1:]))
+    which = np.tile(np.arange(len(xa)), 2).take(part)
+
+    def crossed(of: Array, *ends: tuple[Array, Array, Array, Array]) -> Array:
+        x0, y0, x1, y1 = np.concatenate(ends, axis=1)
+        slope = (x1 - x0) / np.where(y1 > y0, y1 - y0, 1)
+        at: Array = x0.take(of) + (rows + 0.5 - y0.take(of)) * slope.take(of)
+        return np.ceil(at - 0.5).clip(0, width).astype(int)
+
+    one, other = crossed(which, (xa, ya, xc, yc)), crossed(part, (xa, ya, xb, yb), (xb, yb, xc, yc))
+    line, columns = _runs(np.minimum(one, other), np.maximum(one, other))
+    return which.take(line), rows.take(line), columns
 
 
 def _runs(first: Array, end: Array) -> tuple[Any, Any]:

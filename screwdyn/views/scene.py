@@ -49,6 +49,16 @@ class Solid:
         )
 
 
+def distinct(rows: Array) -> tuple[Array, Array]:
+    """The different rows of an array (n, k), sorted, and which of them each row is, (n,); faster than np.unique."""
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    which = np.empty(len(rows), dtype=int)
+    which[order] = np.cumsum(first) - 1
+    return ordered[first], which
+
+
 def creased(vertices: Array, faces: Array) -> tuple[Array, Array]:
     """Vertices and faces of a surface, with a vertex of its own for each side of a sharp edge; triangles without area
     are left out.
@@ -58,8 +68,8 @@ def creased(vertices: Array, faces: Array) -> tuple[Array, Array]:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    vertices, same = np.unique(vertices, axis=0, return_inverse=True)
-    faces = same.reshape(-1)[faces]
+    vertices, same = distinct(vertices)
+    faces = same[faces]
     across = np.cross(vertices[faces[:, 1]] - vertices[faces[:, 0]], vertices[faces[:, 2]] - vertices[faces[:, 0]])
     area = np.linalg.norm(across, axis=1)
     faces, normals = faces[area > 0], across[area > 0] / area[area > 0, None]
@@ -174,8 +184,8 @@ def _read_version(path: str, changed: int) -> list[tuple[Array, Array, Color | N
 
 def _surface(mesh: Any) -> tuple[Array, Array, Color | None]:
     """What is drawn of a part: in the main colour of its material or of its faces, without textures."""
-    vertices, merged = np.unique(np.asarray(mesh.vertices, dtype=float), axis=0, return_inverse=True)
-    faces = merged.reshape(-1)[mesh.faces]
+    vertices, merged = distinct(np.asarray(mesh.vertices, dtype=float))
+    faces = merged[mesh.faces]
     visual = mesh.visual
     if not getattr(visual, "defined", False):
         return vertices, faces, None

@@ -305,6 +305,20 @@ def test_who_waits_long_reads_what_is_compiled_and_where_it_is_kept(folder, monk
     assert capsys.readouterr().err == "screwdyn: compiling squared of this robot (not kept on disk)\n"
 
 
+def test_what_is_waited_for_in_a_row_is_one_wait(monkeypatch, capsys):
+    """A derivative is imported, traced and compiled, and each may take less than half a second."""
+    monkeypatch.setattr(machine, "_PATIENCE", 20.0)
+    for pause, line in ((0.0, "screwdyn: compiling\n"), (1.0, "")):
+        now = time.perf_counter()
+        monkeypatch.setattr(machine, "_ended", now - pause)
+        monkeypatch.setattr(machine, "_began", now - 20.0)
+        with machine.announced("compiling"):
+            time.sleep(0.1)
+        with machine.announced("what is next"):
+            time.sleep(0.01)
+        assert capsys.readouterr().err == line
+
+
 def test_who_waits_long_for_a_derivative_reads_what_is_traced(folder, monkeypatch, capsys):
     """Functions that are too long to be compiled are traced in every process, and take the longest."""
     record = derivatives._recorded

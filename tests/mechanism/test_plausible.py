@@ -42,9 +42,10 @@ def grasped(start, joint):
         lambda: grasped(90, sd.revolute("x", limits=(-1, 1))),
         lambda: sd.revolute("z", limits=(-180, 180)),
         lambda: sd.revolute("z", limits=(0, 137.5)),
+        lambda: sd.revolute("z", limits=(-112.7, 37.3)),
         lambda: sd.control.ComputedTorque(a := sd.robots.ur5(), lambda t: 3 * (np.full(6, -90.0),))(0, sd.State(a)),
     ],
-    ids=["lock", "inverse_kinematics", "equilibrium", "start", "limits", "one limit", "reference"],
+    ids=["lock", "inverse_kinematics", "equilibrium", "start", "limits", "one limit", "odd limits", "reference"],
 )
 def test_degrees_elsewhere(given):
     with pytest.warns(sd.ScrewdynWarning, match="angles are in radians: .* degrees are") as warned:
@@ -63,7 +64,15 @@ def test_degrees_of_one_run_of_a_rollout():
 
 
 def test_limits_that_may_be_meant():
-    for limits in ((-10, 10), (-6 * np.pi, 6 * np.pi), (-100, np.inf), (-1e4, 1e4), (-17.3, 14.2)):
+    for limits in (
+        (-10, 10),
+        (-6 * np.pi, 6 * np.pi),
+        (-100, np.inf),
+        (-1e4, 1e4),
+        (-17.3, 14.2),
+        (0, 62.83),
+        (-45.2, np.inf),
+    ):
         sd.revolute("z", limits=limits)
     sd.prismatic("z", limits=(-180, 180))
 

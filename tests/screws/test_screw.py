@@ -355,3 +355,18 @@ def test_words_are_no_coordinates():
     for wrong in (lambda: screw_motion(np.eye(6)[2], "1"), lambda: screw.screw_from_axis("z", pitch="1")):
         with pytest.raises(ShapeError, match="must be an array of numbers, got '1'"):
             wrong()
+
+
+@pytest.mark.parametrize("function", [Ad, inverse, log])
+def test_what_is_no_pose_is_refused(function):
+    far, stretched, mirrored, bottom = (np.eye(4) for _ in range(4))
+    far[0, 0], stretched[1, 1], mirrored[2, 2], bottom[3, 0] = 1 + 1e-7, 2.0, -1.0, 1.0
+    function(far)  # as of numbers from a file
+    for T, message in (
+        (stretched, r"not orthonormal: R\^T R - 1 reaches 3"),
+        (mirrored, "a reflection"),
+        (bottom, r"last row of pose must be \[0, 0, 0, 1\], got \[1.0, "),
+    ):
+        for poses in (T, np.stack([np.eye(4), T])):
+            with pytest.raises(ShapeError, match=message):
+                function(poses)

@@ -1,5 +1,7 @@
 """Simulations: motions with known solutions, the energy ledger, and events."""
 
+import io
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +12,7 @@ from scipy.special import ellipk
 import screwdyn as sd
 from screwdyn import screw
 from screwdyn.changes.change import Change, Scheduled
+from screwdyn.simulation import hybrid
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 G = 9.81
@@ -511,6 +514,20 @@ def test_a_progress_bar(capsys):
     assert shown.out == ""
     swing([])
     assert capsys.readouterr().err == ""
+
+
+def test_a_long_run_shows_its_progress_on_a_terminal(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    shown = {}
+    for long, progress in ((0.0, None), (60.0, None), (0.0, False)):
+        monkeypatch.setattr(hybrid, "LONG", long)
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        swing([], progress=progress)
+        shown[long, progress] = sys.stderr.getvalue()
+    assert "1.00/1.00 s" in shown[0.0, None] and not shown[60.0, None] and not shown[0.0, False]
 
 
 def test_released_payload_grasped_by_another_robot():

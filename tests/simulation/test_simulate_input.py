@@ -74,8 +74,10 @@ def test_an_unknown_method(arm, method):
     refused(arm, sd.ScrewdynError, "method must be one of RK23, .*LSODA; got", method=method)
 
 
-@pytest.mark.parametrize("option", ["saturate", "progress"])
-@pytest.mark.parametrize("flag", [1, None, "yes", np.eye(3)])
+FLAGS = [(option, flag) for option in ("saturate", "progress") for flag in (1, "yes", np.eye(3))]
+
+
+@pytest.mark.parametrize(("option", "flag"), [("saturate", None), *FLAGS])
 def test_a_bad_flag(arm, option, flag):
     refused(arm, sd.ScrewdynError, f"{option} must be True or False; got", **{option: flag})
 
@@ -274,6 +276,29 @@ def test_an_event_that_cannot_happen(arm, event, error):
         run(arm, events=[EARLY, event])
     assert raised.value.__notes__ == [f"in a {type(event).__name__} at t = 0.05 s"]
     assert fingerprint(arm) == before
+
+
+@pytest.mark.parametrize(
+    ("event", "message", "note"),
+    [
+        (sd.Release("crte", time=0.05), "no link 'crte'; did you mean 'crate'", "in a Release at t = 0.05 s"),
+        (sd.HandOver("crate", "lnk1", when=lambda t, state: -1.0), "no link 'lnk1'", "in a HandOver"),
+        (sd.Lock("hok", time=0.05), "no joint 'hok'; did you mean 'hook'", "in a Lock at t = 0.05 s"),
+        (sd.Open("lop", time=0.05), "no loop 'lop'", "in a Open at t = 0.05 s"),
+    ],
+)
+def test_names_that_a_run_never_has_are_refused_at_its_start(arm, event, message, note):
+    """Not only when their time comes, after an hour of computing; but an event before may bring them."""
+    grasp = sd.Grasp(BALL, to="hook", twist="at_rest", name="crate", time=0.01)
+    with pytest.raises(sd.UnknownNameError, match=message) as raised:
+        run(arm, events=[grasp, event], torque=lambda t, state: pytest.fail("it has begun"))
+    assert raised.value.__notes__ == [note]
+
+
+def test_names_that_events_bring(arm):
+    grasps = [sd.Grasp(BALL, to="hook", twist="at_rest", time=t) for t in (0.01, 0.02)]
+    later = [sd.Release(name, time=0.03) for name in ("payload", "payload_2")]
+    assert len(run(arm, 0.05, events=[*grasps, *later]).events) == 4
 
 
 @pytest.mark.parametrize(

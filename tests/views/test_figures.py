@@ -270,7 +270,7 @@ def test_limits_of_one_joint_are_not_drawn_for_the_curve_of_another() -> None:
         tree.attach(CRATE, to="base", joint=joint, name=name)
     run = sd.simulate(tree, sd.State(tree, qd=[1.0, 0.1]), 1.0, step=0.1)
     (ax,) = run.plot("velocities", degrees=False).axes
-    assert [c.get_ydata()[0] for c in ax.get_lines() if c.get_label() == "limit of a joint"] == [1.05]
+    assert [c.get_ydata()[0] for c in ax.get_lines() if c.get_label().startswith("limit")] == [1.05]
 
 
 def test_noise_is_drawn_flat() -> None:
@@ -301,11 +301,27 @@ def test_limits_near_the_curves_are_drawn() -> None:
     tree.attach(CRATE, to="base", joint=joint, name="mast")
     run = sd.simulate(tree, sd.State(tree, qd=[1.0]), 1.0, step=0.1)
     angle, rate, torque = run.plot(("positions", "velocities", "torques"), coordinates="mast").axes
-    near = [c.get_ydata()[0] for c in angle.get_lines() if c.get_label() == "limit of a joint"]
+    near = [c.get_ydata()[0] for c in angle.get_lines() if c.get_label() == "limit of mast"]
     assert near == [pytest.approx(np.degrees(1.05))] and angle.get_ylim()[1] > near[0]
     # The rate is constant, the torque zero: no limit is near.
     for ax in (rate, torque):
-        assert "limit of a joint" not in [c.get_label() for c in ax.get_lines()]
+        assert not any(c.get_label().startswith("limit") for c in ax.get_lines())
+
+
+@pytest.mark.parametrize(
+    ("highest", "labels"),
+    [
+        ((1.0, 1.0, 1.1), {"limit of 2 joints", "limit of f2"}),
+        (1 + 0.01 * np.arange(7), {"limits, in the colours of their joints"}),
+    ],
+)
+def test_limits_say_whose_they_are(highest, labels) -> None:
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    for k, high in enumerate(highest):
+        tree.attach(CRATE, to="base", joint=sd.revolute("z", limits=(-9, high)), name=f"f{k}")
+    (ax,) = sd.simulate(tree, sd.State(tree, qd=np.ones(tree.nv)), 1.0, step=0.1).plot("positions").axes
+    texts = [text.get_text() for text in ax.get_legend().get_texts() if text.get_text().startswith("limit")]
+    assert len(texts) == len(labels) and set(texts) == labels
 
 
 def test_texts_of_events_do_not_overlap() -> None:

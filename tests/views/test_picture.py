@@ -4,10 +4,12 @@ import matplotlib.image
 import numpy as np
 import pytest
 from film import swing
+from matplotlib.tri import Triangulation
 from PIL import Image
 
 import screwdyn as sd
-from screwdyn.views.scene import Camera, still
+from screwdyn.views import picture
+from screwdyn.views.scene import Camera, Solid, box, distinct, still
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +116,42 @@ def test_without_the_extra_the_error_says_what_to_install(run, tmp_path, monkeyp
     monkeypatch.delitem(sys.modules, "screwdyn.views.picture", raising=False)
     with pytest.raises(sd.ScrewdynError, match=rf"\(.*{package}.*\): pip install 'screwdyn\[plot\]'"):
         run.animate(tmp_path / "run.gif")
+
+
+def test_triangles_cover_the_pixels_whose_centres_are_inside() -> None:
+    """By the signs of areas; and those of a plane that is cut into triangles cover each pixel once."""
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform((-3, -3), (23, 15), (3, 40, 2)).T.swapaxes(1, 2)
+    centres = np.stack(np.meshgrid(np.arange(20) + 0.5, np.arange(12) + 0.5), axis=-1)
+    found = np.zeros((40, 12, 20), dtype=int)
+    np.add.at(found, picture._covered(x, y, 20, 12), 1)
+    a, b, c = np.moveaxis(np.stack([x, y], axis=-1), 0, 0)[:, :, None, None]
+    areas = [
+        np.linalg.det(np.stack([(q - p) + 0 * centres, centres - p], axis=-1)) for p, q in ((a, b), (b, c), (c, a))
+    ]
+    np.testing.assert_array_equal(found, np.abs(np.sign(areas).sum(axis=0)) == 3)
+
+    # Corners also at centres of pixels, with horizontal and upright edges.
+    points = np.concatenate(
+        [rng.uniform(-5, 25, (200, 2)), np.stack(np.mgrid[-3:24:2.5, -3:24:2.5], -1).reshape(-1, 2)]
+    )
+    points = np.concatenate([points, [(-9, -9), (-9, 30), (30, -9), (30, 30)]])
+    corners = points[Triangulation(*points.T).triangles].T
+    once = np.zeros((12, 20), dtype=int)
+    np.add.at(once, picture._covered(*corners, 20, 12)[1:], 1)
+    assert (once == 1).all()
+
+
+def test_of_a_closed_surface_only_the_front_is_painted() -> None:
+    cube, far = box((1, 1, 1), (1, 0, 0, 1)), box((1, 1, 1), (1, 0, 0, 1)).placed(sd.screw.pose(np.eye(3), (1, 1, 0)))
+    # Both have an edge in common, which four triangles share.
+    both = Solid(np.concatenate([cube.vertices, far.vertices]), np.concatenate([cube.faces, far.faces + 8]), cube.color)
+    assert picture._Surface(both, 1e-3).closed
+    assert not picture._Surface(Solid(cube.vertices, cube.faces[:-1], cube.color), 1e-3).closed  # a hole
+    assert not picture._Surface(Solid(cube.vertices, cube.faces[:, ::-1], cube.color), 1e-3).closed  # inside out
+
+
+def test_distinct_rows_are_those_of_numpy() -> None:
+    rows = np.random.default_rng(0).integers(-2, 3, (200, 3)) * 0.5
+    for found, expected in zip(distinct(rows), np.unique(rows, axis=0, return_inverse=True), strict=True):
+        np.testing.assert_array_equal(found, expected.reshape(found.shape))

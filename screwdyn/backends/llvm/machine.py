@@ -6,6 +6,7 @@ LLVM is there if llvmlite is installed, which is imported here only.
 import functools
 import hashlib
 import importlib.machinery
+import math
 import os
 import stat
 import sys
@@ -23,6 +24,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from screwdyn.backends.llvm import ir
 from screwdyn.core.errors import ScrewdynError
+
+# When what callers last waited for began, and ended, in a row without pauses; the import of LLVM is the first. Seconds.
+_began = _ended = time.perf_counter()
 
 llvm: Any
 _missing: ImportError | None
@@ -46,8 +50,8 @@ _lock = threading.Lock()
 _waiting: list[tuple[tuple[int, ...], int, Future[Any], Callable[[], Any]]] = []
 _worker: threading.Thread | None = None
 _order = count()
-# Seconds.
-_PATIENCE = 0.5
+# Seconds, until a line says why a caller waits, and between two waits that are not one.
+_PATIENCE, _PAUSE = 0.5, 0.1
 
 
 def announce(line: str) -> None:
@@ -59,14 +63,24 @@ def announce(line: str) -> None:
 
 @contextmanager
 def announced(line: str) -> Iterator[None]:
-    """Announce what the block does if its caller waits for longer than half a second; the thread announces nothing."""
-    timer = threading.Timer(_PATIENCE, announce, [line])
+    """Announce what the block does if its caller waits for longer than half a second; the thread announces nothing.
+
+    Blocks in a row, as of a derivative that is traced and then compiled, are one wait until something is announced.
+    """
+    global _began, _ended
+    if threading.current_thread() is _worker:
+        yield
+        return
+    now = time.perf_counter()
+    if now - _ended > _PAUSE:
+        _began = now
+    timer = threading.Timer(max(0.0, _began + _PATIENCE - now), announce, [line])
     timer.daemon = True  # the end of the process does not wait for it
-    if threading.current_thread() is not _worker:
-        timer.start()
+    timer.start()
     try:
         yield
     finally:
+        _ended = -math.inf if timer.finished.is_set() else time.perf_counter()
         timer.cancel()
 
 

@@ -29,13 +29,16 @@ _AT_ONCE = 2
 
 def _images(scene: Scene, frames: Iterable[int], paletted: bool = False) -> Iterator[Any]:
     """The images of frames, by Pillow; with a palette each, or in all colours."""
+    from PIL.Image import Quantize
+
     from screwdyn.views.picture import Painter
 
     painter, waiting = Painter(scene), deque[Future[Any]]()
 
     def drawn(frame: int) -> Any:
         image = painter.draw(frame)
-        return image.quantize() if paletted else image
+        # The colours of small parts keep a place in the palette, and it takes two thirds of the time of a median cut.
+        return image.quantize(method=Quantize.MAXCOVERAGE) if paletted else image
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for frame in frames:

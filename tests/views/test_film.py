@@ -15,6 +15,7 @@ import screwdyn as sd
 from screwdyn.simulation.film import run_scene
 from screwdyn.views import film
 from screwdyn.views.film import film_rate
+from screwdyn.views.picture import Painter
 from screwdyn.views.scene import Camera, View
 
 
@@ -50,6 +51,9 @@ def test_a_gif_shows_the_crate_where_it_is_held_and_where_it_flies(run, tmp_path
         for k in range(gif.n_frames):
             gif.seek(k)
             frames.append(np.asarray(gif.convert("RGB")))
+    # In order, though two are drawn at a time, and without a colour that the palette lacks.
+    for k, found in enumerate(frames):
+        assert np.abs(found - np.asarray(Painter(scene).draw(k), dtype=float)).max() < 16
     spots = []
     for t in (0.4, 0.6):
         k = round(10 * t)

@@ -4,7 +4,7 @@ docs/mathematics.md §8, §13, §14.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,35 +93,36 @@ class Struck(NamedTuple):
     stops: Indices
 
 
+class _Island(NamedTuple):
+    """The rows of one island, which forces of the others do not move, and the cones of its points that stick."""
+
+    rows: Any
+    # Which of all points that stick, and the rows of their normals and tangents among those of the island.
+    rough: Flags
+    normals: list[int]
+    tangents: list[list[int]]
+
+
 class _System(NamedTuple):
     """u = A Bᵀ λ + b of freedoms that are held, of the normals of points, and of two tangents of those that stick.
 
     A = R Z and B = C Z, with rows R of what is constrained, columns C of the forces, and the mobility P = Z Zᵀ.
-    ``islands`` are the rows of each island, which forces of the others do not move.
     """
 
     held: Indices
     points: Indices
     sticks: Indices
-    islands: list[Indices]
+    # The rows of the normals of all points, those of points that stick, and of their tangents, (…, 2).
+    normals: slice
+    rough: Indices
+    tangents: Indices
+    # The rows of points among those of all points.
+    chosen: Indices
+    islands: list[_Island]
+    R: Array
     A: Array
     B: Array
     b: Array
-
-    @property
-    def normals(self) -> slice:
-        """The rows of the normals of all points."""
-        return slice(len(self.held), len(self.held) + len(self.points))
-
-    @property
-    def rough(self) -> Indices:
-        """The rows of the normals of points that stick."""
-        return len(self.held) + np.searchsorted(self.points, self.sticks)
-
-    @property
-    def tangents(self) -> Indices:
-        """The rows of the tangents of points that stick, (…, 2)."""
-        return np.arange(len(self.held) + len(self.points), len(self.b)).reshape(-1, 2)
 
 
 class Bounded:
@@ -163,7 +164,9 @@ class Bounded:
             )
         # The tree in which the freedoms that are held do not move, by these.
         self._known: dict[tuple[int, ...], Closure] = {}
-        self._rows_of: dict[tuple[bytes, ...], list[Indices]] = {}
+        # What has been found of some freedoms and points: their rows, and the freedoms of their islands.
+        self._layouts: dict[tuple[bytes, ...], tuple[Any, ...]] = {}
+        self._moved: dict[tuple[bytes, bytes], Indices] = {}
         self.edge = EDGE * friction
         self._note(np.zeros(len(friction)), friction > 0, np.zeros(len(stops.values), dtype=bool))
         self._release()
@@ -237,35 +240,54 @@ class Bounded:
             return Z, alone
         from scipy.linalg.lapack import dpotrf, dtrtri
 
-        of_freedoms, of_points = self.islands
-        needed = np.zeros(len(of_freedoms), dtype=bool)
-        needed[of_freedoms[freedoms]], needed[of_points[points]] = True, True
-        own = needed[of_freedoms].nonzero()[0]
-        Z = np.zeros((len(of_freedoms), len(own)))
-        Z[own] = dtrtri(dpotrf(self.tree.mass_matrix(q)[own][:, own].T)[0])[0]
+        key, M = (points.tobytes(), freedoms.tobytes()), self.tree.mass_matrix(q)
+        if key not in self._moved:
+            of_freedoms, of_points = self.islands
+            self._moved[key] = np.isin(of_freedoms, [*of_freedoms[freedoms], *of_points[points]]).nonzero()[0]
+        own = self._moved[key]
+        if len(own) == len(M):
+            Z = dtrtri(dpotrf(M.T)[0])[0]
+        else:
+            Z = np.zeros((len(M), len(own)))
+            Z[own] = dtrtri(dpotrf(M[own][:, own].T)[0])[0]
         return Z, Z
 
     def _system(self, rows: ContactRows, Z: Array, points: Indices, free: Array, slip: Array) -> _System:
         """The equations of what is held and of some points; from the accelerations without them, and directions."""
-        held, state, J = self.held, self.state[points], rows.jacobian[points]
-        h, stuck, rubs = len(held), state == STICKS, np.flatnonzero(state == SLIDES)
-        moves, u = J @ Z, J @ free + rows.drift[points]
-        A = np.concatenate([Z[held], moves[:, 0], moves[stuck, 1:].reshape(2 * stuck.sum(), Z.shape[1])])
-        b = np.concatenate([free[held], u[:, 0], u[stuck, 1:].ravel()])
-        B = A
+        state = self.state[points]
+        x = self._constrained(rows, Z, points, points[state == STICKS])
+        x.b[len(x.held) :] = rows.drift.ravel()[x.chosen]
+        x.b[:] += x.R @ free
+        rubs = (state == SLIDES).nonzero()[0]
         if rubs.size:
-            B, slides = A.copy(), points[rubs]
-            B[h + rubs] -= ((self.mu[slides, None] * slip[slides])[:, None] @ moves[rubs, 1:])[:, 0]
-        return _System(held, points, points[stuck], self._islands(points, points[stuck]), A, B, b)
+            slides, B = points[rubs], x.A.copy()
+            friction = (self.mu[slides, None] * slip[slides])[:, None] @ rows.jacobian[slides, 1:]
+            B[len(x.held) + rubs] -= friction[:, 0] @ Z
+            x = x._replace(B=B)
+        return x
 
-    def _islands(self, points: Indices, sticks: Indices) -> list[Indices]:
-        """The rows of each island: of what is held, the normals of points, and the tangents of those that stick."""
+    def _constrained(self, rows: ContactRows, Z: Array, points: Indices, sticks: Indices) -> _System:
+        """The rows of what is held, of the normals of points, and of the tangents of some, with b = 0."""
         key = self.held.tobytes(), points.tobytes(), sticks.tobytes()
-        if key not in self._rows_of:
-            of_freedoms, of_points = self.islands
+        if key not in self._layouts:
+            h, (of_freedoms, of_points) = len(self.held), self.islands
             own = np.concatenate([of_freedoms[self.held], of_points[points], np.repeat(of_points[sticks], 2)])
-            self._rows_of[key] = [np.flatnonzero(own == k) for k in np.unique(own)]
-        return self._rows_of[key]
+            rough, islands = h + np.searchsorted(points, sticks), list[_Island]()
+            tangents = np.arange(h + len(points), len(own)).reshape(-1, 2)
+            for k in np.unique(own):
+                at = np.flatnonzero(own == k)
+                within = np.isin(rough, at)
+                cones = (np.searchsorted(at, part[within]).tolist() for part in (rough, tangents))
+                islands.append(_Island(at if len(at) < len(own) else slice(None), within, *cones))
+            chosen = np.concatenate([3 * points, (3 * sticks[:, None] + (1, 2)).ravel()])
+            normals = slice(h, h + len(points))
+            self._layouts[key] = self.held, points, sticks, normals, rough, tangents, chosen, islands
+        layout = self._layouts[key]
+        R = rows.jacobian.reshape(-1, len(Z))[layout[6]]
+        if self.held.size:
+            R = np.concatenate([np.eye(len(Z))[self.held], R])
+        A = R @ Z
+        return _System(*layout, R, A, A, np.zeros(len(A)))
 
     def _bounds(self, largest: Array, touching: Flags) -> tuple[Array, Array]:
         """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
@@ -294,9 +316,7 @@ class Bounded:
         low[own], high[own] = (bound[x.held] for bound in self._bounds(self.friction + share * self.edge, self.closed))
         rough = self.mu[x.sticks] * (1 + share * EDGE)
         found, u, mobility = np.zeros(len(x.b)), x.b.copy(), (x.A * x.B).sum(axis=1)
-        for at in x.islands:
-            within = np.isin(x.rough, at)
-            n, t = (np.searchsorted(at, rows[within]).tolist() for rows in (x.rough, x.tangents))
+        for at, within, n, t in x.islands:
             G, cones = x.A[at] @ x.B[at].T, [*map(Cone, n, t, rough[within].tolist())]
             near, size = (None if given is None else given[at] for given in (start, terms))
             found[at] = forces(G, x.b[at], low[at], high[at], cones, near, size)
@@ -374,9 +394,9 @@ class Bounded:
         if not at.size:
             return q
         rows, Z = self.rows(q, qd, at, self.held)
-        A = np.concatenate([Z[self.held], rows.jacobian[at, 0] @ Z])
-        gaps = np.concatenate([np.zeros(len(self.held)), rows.gaps[at]])
-        return self.tree.model.configurations.integrate(q, -_shift(A, Z, gaps, self._islands(at, NONE)))
+        x = self._constrained(rows, Z, at, NONE)
+        x.b[x.normals] = rows.gaps[at]
+        return self.tree.model.configurations.integrate(q, -_shift(x, Z))
 
     # Between events
 
@@ -484,29 +504,31 @@ class Bounded:
                 reaction = self.tree.inverse_dynamics(q, qd, qdd) - force
                 excess = np.maximum(reaction - high, low - reaction)[self.held]
             return Acting(qdd, found, heat, excess, out)
-        free, loaded = self.tree.forward_dynamics(q, qd, force), np.flatnonzero(self.state >= STICKS)
-        idle = self.state == IDLE
-        if not h and not loaded.size and not idle.any():
+        free, state = self.tree.forward_dynamics(q, qd, force), self.state
+        if not h and not state.any():
             return Acting(free, found, heat, np.zeros(0), out)
-        rows, Z = self.contacts.rows(q, qd), self._mobility(q, np.flatnonzero(self.state > OPEN), self.held)[0]
-        rates, slip = rows.rates[:, 1:], self.slip
-        rubs = np.flatnonzero((self.state == SLIDES) & (self.mu > 0))
+        rows, Z = self.contacts.rows(q, qd), self._mobility(q, state.nonzero()[0], self.held)[0]
+        loaded, rubs = (state >= STICKS).nonzero()[0], ((state == SLIDES) & (self.mu > 0)).nonzero()[0]
+        slip = self.slip
         if rubs.size:  # smooth where a slip along a line comes to rest
-            speed = np.sqrt((rates[rubs] ** 2).sum(axis=1))
-            ahead = np.copysign(1.0, (rates[rubs] * slip[rubs]).sum(axis=1)) / np.maximum(speed, MOVING)
+            rates = rows.rates[rubs, 1:]
+            speed = np.sqrt((rates**2).sum(axis=1))
+            ahead = np.copysign(1.0, (rates * slip[rubs]).sum(axis=1)) / np.maximum(speed, MOVING)
             slip, turned = slip.copy(), speed > MOVING
-            slip[rubs[turned]] = (ahead[:, None] * rates[rubs])[turned]
+            slip[rubs[turned]] = (ahead[:, None] * rates)[turned]
             if self.young.any():
                 self._begin_slips(rows, Z, loaded, free, slip)
         x = self._system(rows, Z, loaded, free, slip)
         own, several = _balance(x, self.start)
         qdd = free + Z @ (x.B.T @ own)
-        qdd[self.held] = 0.0
         normal = own[x.normals]
         found[loaded, 0] = normal
         found[loaded, 1:] = (-self.mu[loaded] * normal)[:, None] * slip[loaded]
         found[x.sticks, 1:] = own[x.tangents]
-        heat = -float((found[rubs, 1:] * rates[rubs]).sum())
+        if h:
+            qdd[self.held] = 0.0
+        if rubs.size:
+            heat = -float((found[rubs, 1:] * rates).sum())
         excess = np.zeros(h)
         if levels:
             excess, normals, tangents = self._excess(x, own)
@@ -520,8 +542,8 @@ class Bounded:
                 normals = u[x.normals] - 2 * scale
                 tangents = np.linalg.norm(u[x.tangents], axis=1) - 2e-2 * scale
             out[loaded, 0], out[x.sticks, 1] = normals, tangents
-            out[rubs, 1] = -(rates[rubs] * self.slip[rubs]).sum(axis=1)
-            away = rows.jacobian[:, 0] @ qdd + rows.drift[:, 0]
+            out[rubs, 1] = -(rows.rates[rubs, 1:] * self.slip[rubs]).sum(axis=1)
+            idle, away = state == IDLE, rows.jacobian[:, 0] @ qdd + rows.drift[:, 0]
             out[idle, 0] = np.abs(away[idle]) - LEAVING
         return Acting(qdd, found, heat, excess, out)
 
@@ -572,9 +594,9 @@ class Bounded:
             return q, qd
         q = self._shut(q, qd, closed)
         rows, Z = self.rows(q, qd, closed, self.held)
-        J = np.concatenate([rows.jacobian[closed, 0], rows.jacobian[sticks, 1:].reshape(-1, len(qd))])
-        A, u = np.concatenate([Z[self.held], J @ Z]), np.concatenate([qd[self.held], J @ qd])
-        qd = qd - _shift(A, Z, u, self._islands(closed, np.flatnonzero(sticks)))
+        x = self._constrained(rows, Z, closed, np.flatnonzero(sticks))
+        x.b[:] = x.R @ qd
+        qd = qd - _shift(x, Z)
         qd[self.held] = 0.0
         return q, qd
 
@@ -658,29 +680,26 @@ def _islands(model: Model) -> tuple[Indices, Indices]:
 def _balance(x: _System, start: Array | None) -> tuple[Array, bool]:
     """The forces nearest to some with u = 0, or of least norm, and whether others are possible."""
     found, several = np.zeros(len(x.b)) if start is None or not start.size else start.copy(), False
-    for at in x.islands:
+    for at, *_ in x.islands:
         G = x.A[at] @ x.B[at].T
         more, rank = least(G, -x.b[at] - G @ found[at], REDUNDANT)
         found[at] += more
-        several |= rank < len(at)
+        several |= rank < len(G)
     return found, several
 
 
 def _undetermined(x: _System) -> Flags:
     """Which forces the equations leave open, because several bear a load together."""
     found = np.zeros(len(x.b), dtype=bool)
-    for at in x.islands:
+    for at, *_ in x.islands:
         _, sizes, kernel = np.linalg.svd(x.A[at] @ x.B[at].T)
         found[at] = (np.abs(kernel[sizes <= REDUNDANT * sizes[0]]) > SHARED).any(axis=0)
     return found
 
 
-def _shift(A: Array, Z: Array, y: Array, islands: list[Indices]) -> Array:
-    """The x with R x = y that is least in the metric of M, for A = R Z."""
-    pushes = np.zeros(len(y))
-    for at in islands:
-        pushes[at] = least(A[at] @ A[at].T, y[at], REDUNDANT)[0]
-    return np.asarray(Z @ (A.T @ pushes))
+def _shift(x: _System, Z: Array) -> Array:
+    """The v with R v = b that is least in the metric of M."""
+    return np.asarray(Z @ (x.A.T @ -_balance(x, None)[0]))
 
 
 def _largest(x: Array) -> float:

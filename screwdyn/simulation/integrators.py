@@ -1,7 +1,9 @@
 """Integrators, step by step, and the first rise of a function through zero within a step."""
 
 import functools
+import itertools
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -95,6 +97,10 @@ class Polynomial(NamedTuple):
 
     def __call__(self, t: Any) -> Array:
         """Y at a time, (n,), or at several times, (n, times)."""
+        if isinstance(t, float):
+            x = (t - self.t_old) / (self.t - self.t_old)
+            products = itertools.accumulate(([x, 1 - x] * len(self.terms))[: len(self.terms)], operator.mul)
+            return np.asarray(np.dot(list(products), self.terms) + self.y_old)
         x = (np.asarray(t) - self.t_old) / (self.t - self.t_old)
         factors = np.empty((len(self.terms), *x.shape))
         factors[::2], factors[1::2] = x, 1 - x

@@ -54,6 +54,8 @@ class Contacts:
         """φ of all points, (…, k), m, at least 1 m of edges that do not cross; and how far inside they do, or 1."""
         gaps, points, _ = self.of._of_points("contact_frames", q=q)
         room = points[..., 3]
+        if (room > ENDED).all():
+            return gaps, room
         return np.where(room > ENDED, gaps, np.maximum(gaps, 1.0)), room
 
     def rows(self, q: Array, qd: Array) -> ContactRows:

@@ -3,6 +3,7 @@
 docs/mathematics.md §8, §13, §14.
 """
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -152,7 +153,22 @@ class Bounded:
         self.bodies = np.array([bodies.index(pair) for pair in bodies], dtype=np.intp)[owner]
         for contact in contacts:
             contact.check_slides()
-        rows = self.contacts.rows(q, np.zeros(len(friction)))
+        # The tree in which the freedoms that are held do not move, by these.
+        self._known: dict[tuple[int, ...], Closure] = {}
+        # What has been found of some freedoms and points: their rows, and the freedoms of their islands.
+        self._layouts: dict[tuple[bytes, ...], tuple[Any, ...]] = {}
+        self._moved: dict[tuple[bytes, bytes], Indices] = {}
+        self._begin(q)
+
+    def resumed(self, q: Array) -> "Bounded":
+        """The same, as it begins in a configuration."""
+        new = copy.copy(self)
+        new._begin(q)
+        return new
+
+    def _begin(self, q: Array) -> None:
+        """Hold all freedoms with friction, and open all points."""
+        rows = self.contacts.rows(q, np.zeros(len(self.friction)))
         # Links that no joint moves relative to each other push nothing, wherever they are.
         self.moves = np.abs(rows.jacobian).max(axis=(1, 2), initial=0.0) > KEPT_ANYWAY
         gaps = np.where(self.moves, rows.gaps, 0.0)
@@ -162,13 +178,8 @@ class Bounded:
                 f"{at.link!r} is {depth:.3g} mm inside {at.to!r} at contact {at.name!r}; start from "
                 f"q = tree.separate(q)"
             )
-        # The tree in which the freedoms that are held do not move, by these.
-        self._known: dict[tuple[int, ...], Closure] = {}
-        # What has been found of some freedoms and points: their rows, and the freedoms of their islands.
-        self._layouts: dict[tuple[bytes, ...], tuple[Any, ...]] = {}
-        self._moved: dict[tuple[bytes, bytes], Indices] = {}
-        self.edge = EDGE * friction
-        self._note(np.zeros(len(friction)), friction > 0, np.zeros(len(stops.values), dtype=bool))
+        self.edge = EDGE * self.friction
+        self._note(np.zeros(len(self.friction)), self.friction > 0, np.zeros(len(self.stops.values), dtype=bool))
         self._release()
 
     def _note(self, direction: Array, held: Flags, touching: Flags) -> None:
@@ -589,7 +600,7 @@ class Bounded:
         """
         q, qd = self.closure.project(q, np.array(qd))
         qd[..., self.held] = 0.0
-        closed, sticks = np.flatnonzero(self.state != OPEN), (self.state == STICKS) | self.begun
+        closed, sticks = np.flatnonzero(self.state), (self.state == STICKS) | self.begun
         if q.ndim > 1 or not closed.size:
             return q, qd
         q = self._shut(q, qd, closed)

@@ -236,8 +236,18 @@ class SpringStops:
         reflected = limits.ratio**2
         self.stiffness = reflected * [stop.stiffness for stop in stops]
         self.damping = reflected * [stop.damping for stop in stops]
-        x = limits.excess(q)
-        self.pressed = (x > 0) | ((x == 0) & (limits.approach(qd) > 0))
+        self._begin(q, qd)
+
+    def resumed(self, q: Array, qd: Array) -> "SpringStops":
+        """The same, as they begin at a state."""
+        new = copy.copy(self)
+        new._begin(q, qd)
+        return new
+
+    def _begin(self, q: Array, qd: Array) -> None:
+        """Let those press whose limits are passed, or are reached and approached."""
+        x = self.limits.excess(q)
+        self.pressed = (x > 0) | ((x == 0) & (self.limits.approach(qd) > 0))
 
     def energy(self, q: Array) -> Array:
         """½ Σ stiffness x² of the distances x > 0 beyond the limits, (…), J."""
@@ -342,6 +352,14 @@ class EquationsOfMotion:
         for function in (controller, disturbance):
             if function is not None:
                 function.enter(self.tree)
+
+    def resumed(self, y: Array) -> "EquationsOfMotion":
+        """The same, as they begin at the state after an impact."""
+        new, (q, qd) = copy.copy(self), self.parts(y)
+        new.settled, new.phases, new._row = math.nan, [], None
+        new.bounded = None if self.bounded is None else self.bounded.resumed(q)
+        new.springs = None if self.springs is None else self.springs.resumed(q, qd)
+        return new
 
     @property
     def touching(self) -> bool:
@@ -499,7 +517,7 @@ class EquationsOfMotion:
 
         See :meth:`Closure.project` and :meth:`Bounded.project`.
         """
-        if self.closure is None and not self.touching:
+        if self.closure is None and not (self.bounded is not None and self.bounded.state.any()):
             return y
         q, qd = (self.bounded or Closure(self.tree)).project(*self.parts(y))
         return np.concatenate([q, qd, y[..., self.n :]], axis=-1)

@@ -29,6 +29,8 @@ ROUNDING = 1e-9
 MOST_CHANGES, AT_ONCE = 50, 1e-12
 # Steps between samples that one of the integrator may take while contacts, friction and stops are watched within it.
 WITHIN = 8
+# Of the estimated time up to the end of a flight, the first step, so that it does not end just before.
+BEYOND = 1.01
 # Nodes that determine the polynomial of one step of any integrator.
 NODES = 14
 # Steps after which the progress is judged; with contacts, whose slips begin and end in many short steps.
@@ -306,7 +308,7 @@ class HybridSimulation:
         looks = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
         hidden = not progress or sys.stderr is None  # as under pythonw
         with tqdm(total=self.end - self.start, disable=hidden, bar_format=looks) as bar:
-            self._enter(t, y)
+            self._enter(t, y, self._equations(y))
             self._begin_beyond(t, y, ())
             while True:
                 y = self._events(t, y, fired)
@@ -324,9 +326,13 @@ class HybridSimulation:
         energy = Energy(*(np.concatenate(column) for column in zip(*self.columns, strict=True)))
         return tuple(self.motions), energy, tuple(self.happened)
 
-    def _enter(self, t: float, y: Array) -> None:
-        """Begin the motion of the present tree at y."""
-        self.equations = EquationsOfMotion(self.tree, self.controller, self.disturbance, self.stops, y)
+    def _equations(self, y: Array) -> EquationsOfMotion:
+        """The equations of the present tree, from y on."""
+        return EquationsOfMotion(self.tree, self.controller, self.disturbance, self.stops, y)
+
+    def _enter(self, t: float, y: Array, equations: EquationsOfMotion) -> None:
+        """Begin a motion at y."""
+        self.equations = equations
         self.equations.check_rates(t, y[self.equations.nq : self.equations.n])
         self.recorder = Recorder(self.equations, t, self.start, self.step)
         self.guard = StallGuard(self.equations, self.integrator, self.end, t, y)
@@ -367,7 +373,7 @@ class HybridSimulation:
             error.add_note(f"in a {type(what).__name__} at t = {t:g} s")
             raise
         y, beyond = np.concatenate([event.state.q, event.state.qd, y[-ENERGIES:]]), self.passages.beyond
-        self._enter(t, y)
+        self._enter(t, y, self._equations(y))
         event = replace(event, state=self._state(y))
         brought = float(self.equations.potential(event.state.q)) - potential + event.kinetic_energy_brought
         self.booked = self.booked + np.array([event.energy_lost, brought])
@@ -396,7 +402,7 @@ class HybridSimulation:
         lost = struck.lost + equations.energy(y)
         lost -= equations.energy(np.concatenate([struck.q, qd]))
         y = np.concatenate([struck.q, struck.qd, y[-ENERGIES:]])
-        self._enter(t, y)
+        self._enter(t, y, equations.resumed(y))
         self.booked = self.booked + np.array([lost, 0.0])
         if struck.hits.size:
             self._report_contact(t, y, "touch", struck.hits.tolist(), struck.impulses, lost)
@@ -438,6 +444,7 @@ class HybridSimulation:
         q, qd = equations.parts(y)
         flight = bounded.flight(q, qd, equations.forces(t, q, qd)[1])
         if flight < math.inf:  # a long first step has errors larger than the height of a short flight
+            flight *= BEYOND
             self.stride = min(self.stride or flight, flight)
         return before != self.touching
 
@@ -511,6 +518,7 @@ class HybridSimulation:
                 t = found[0]
                 y = piece(t)
             if equations.closure is not None or equations.touching:
+                free = y
                 try:
                     y = equations.closed(y)
                 except LoopError as error:
@@ -518,7 +526,7 @@ class HybridSimulation:
                 rested = equations.step(y)
                 if found is None and rested is not None:
                     found = t, len(conditions) + rested
-                if found is None:
+                if found is None and y is not free:
                     solver.y, solver.f[:] = y, equations.rate(t, y)
             guard.step(t, y, longest)
             self.recorder.step_to(t, piece)

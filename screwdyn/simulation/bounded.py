@@ -101,7 +101,7 @@ class _Island(NamedTuple):
     # Which of all points that stick, and the rows of their normals and tangents among those of the island.
     rough: Flags
     normals: list[int]
-    tangents: list[list[int]]
+    tangents: list[tuple[int, int]]
 
 
 class _System(NamedTuple):
@@ -142,7 +142,7 @@ class Bounded:
                 f"{name!r} is at {q[stops.where[k]]:.9g}, beyond {stops.values[k]:.9g}, where joint {joint!r} has a "
                 f"stop at its {side} limit; start within the limits, or use a SpringStop"
             )
-        self.contacts, self.islands = Contacts(tree, tree.model), tree.model.derived(_islands)
+        self.contacts, self.islands = Contacts(tree, tree.model), tree.model.derived(islands_of)
         contacts, owner = self.contacts.contacts, self.contacts.owner
         self.loops = bool(tree.topology.loops)
         # Whether several may bear one load.
@@ -156,7 +156,7 @@ class Bounded:
         # The tree in which the freedoms that are held do not move, by these.
         self._known: dict[tuple[int, ...], Closure] = {}
         # What has been found of some freedoms and points: their rows, and the freedoms of their islands.
-        self._layouts: dict[tuple[bytes, ...], tuple[Any, ...]] = {}
+        self._layouts: dict[tuple[bytes, ...], _System] = {}
         self._moved: dict[tuple[bytes, bytes], Indices] = {}
         self._begin(q)
 
@@ -288,17 +288,18 @@ class Bounded:
             for k in np.unique(own):
                 at = np.flatnonzero(own == k)
                 within = np.isin(rough, at)
-                cones = (np.searchsorted(at, part[within]).tolist() for part in (rough, tangents))
-                islands.append(_Island(at if len(at) < len(own) else slice(None), within, *cones))
+                n, t = (np.searchsorted(at, part[within]).tolist() for part in (rough, tangents))
+                islands.append(_Island(at if len(at) < len(own) else slice(None), within, n, t))
             chosen = np.concatenate([3 * points, (3 * sticks[:, None] + (1, 2)).ravel()])
             normals = slice(h, h + len(points))
-            self._layouts[key] = self.held, points, sticks, normals, rough, tangents, chosen, islands
-        layout = self._layouts[key]
-        R = rows.jacobian.reshape(-1, len(Z))[layout[6]]
+            none = [np.zeros(0)] * 4
+            self._layouts[key] = _System(self.held, points, sticks, normals, rough, tangents, chosen, islands, *none)
+        x = self._layouts[key]
+        R = rows.jacobian.reshape(-1, len(Z))[x.chosen]
         if self.held.size:
             R = np.concatenate([np.eye(len(Z))[self.held], R])
         A = R @ Z
-        return _System(*layout, R, A, A, np.zeros(len(A)))
+        return x._replace(R=R, A=A, B=A, b=np.zeros(len(A)))
 
     def _bounds(self, largest: Array, touching: Flags) -> tuple[Array, Array]:
         """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
@@ -328,7 +329,7 @@ class Bounded:
         rough = self.mu[x.sticks] * (1 + share * EDGE)
         found, u, mobility = np.zeros(len(x.b)), x.b.copy(), (x.A * x.B).sum(axis=1)
         for at, within, n, t in x.islands:
-            G, cones = x.A[at] @ x.B[at].T, [*map(Cone, n, t, rough[within].tolist())]
+            G, cones = x.A[at] @ x.B[at].T, [Cone(*x) for x in zip(n, t, rough[within].tolist(), strict=True)]
             near, size = (None if given is None else given[at] for given in (start, terms))
             found[at] = forces(G, x.b[at], low[at], high[at], cones, near, size)
             u[at] += G @ found[at]
@@ -674,7 +675,7 @@ class Bounded:
         return float((2 * rows.rates[back, 0] / -away[back]).min(initial=np.inf))
 
 
-def _islands(model: Model) -> tuple[Indices, Indices]:
+def islands_of(model: Model) -> tuple[Indices, Indices]:
     """A number for each freedom and each point, which differs between islands.
 
     An island are the freedoms that joints, loops or contacts connect: what acts on one moves no other.

@@ -344,6 +344,9 @@ class EquationsOfMotion:
         self.springs = SpringStops(soft, found, q, qd) if found else None
         self.controller, self.disturbance = controller, disturbance
         self.none = np.zeros(model.nv)
+        # The joint of every position and freedom.
+        named = [(name, tree.joint(name)) for name in tree.joints]
+        self.joints = {x: on for name, on in named for x in (*on.position_names(name), *on.freedom_names(name))}
         # What :meth:`settle` has decided up to now, and the row of the change that comes before it.
         self.phases: list[Phase] = []
         self._row: int | None = None

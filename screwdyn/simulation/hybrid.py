@@ -18,7 +18,7 @@ from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
 from screwdyn.simulation.bounded import CHANGES
 from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Stops, guarded
-from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial
+from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial, Together
 from screwdyn.simulation.recording import Energy, Samples
 
 # Which of the two states at the time of an event.
@@ -51,7 +51,7 @@ class TreeMotion(Samples):
     """The motion of one tree between two changes: samples, and the integrator's polynomials in order of time."""
 
     tree: Robot
-    pieces: Sequence[Polynomial]
+    pieces: Sequence[Polynomial | Together]
     # All joint forces but those that hold freedoms and those of contacts, (k, nv).
     force: Array
     # State and forces of the points of contacts, (k, points, 4).
@@ -83,16 +83,21 @@ class TreeMotion(Samples):
         model = self.tree.model
         nq, n = model.nq, model.nq + model.nv
         y, qdd = np.empty((len(times), n)), np.empty((len(times), n - nq))
-        x = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
         owners = np.maximum(np.searchsorted([piece.t_old for piece in self.pieces], times, side="right") - 1, 0)
         for k in np.unique(owners):
-            piece, at = self.pieces[k], owners == k
-            y[at] = piece(times[at])[:n].T
-            length = piece.t - piece.t_old
-            rates = piece(piece.t_old + 0.5 * length * (x + 1))[nq:n].T
-            slope = chebyshev.chebder(chebyshev.chebfit(x, rates, NODES - 1))
-            qdd[at] = chebyshev.chebval(2 * (times[at] - piece.t_old) / length - 1, slope).T * (2 / length)
+            at = owners == k
+            found, qdd[at] = solution(self.pieces[k], times[at], nq, n)
+            y[at] = found[:, :n]
         return model.configurations.normalized(y[:, :nq]), y[:, nq:], qdd
+
+
+def solution(piece: Polynomial | Together, times: Array, nq: int, n: int) -> tuple[Array, Array]:
+    """Y and the accelerations, (k, n − nq), of an integrator's polynomial at times in its step."""
+    x, length = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES), piece.t - piece.t_old
+    rates = piece(piece.t_old + 0.5 * length * (x + 1))[nq:n].T
+    slope = chebyshev.chebder(chebyshev.chebfit(x, rates, NODES - 1))
+    qdd = chebyshev.chebval(2 * (times - piece.t_old) / length - 1, slope).T * (2 / length)
+    return piece(times).T, np.asarray(qdd)
 
 
 class Recorder:
@@ -146,9 +151,7 @@ class Recorder:
             torque, qdd, force = (np.array(x).reshape(qd.shape) for x in derived)
             contact = np.array(contacts)
         model, tree, t = equations.model, equations.tree, np.concatenate(self.times)
-        named = [(name, tree.joint(name)) for name in tree.joints]
-        joints = {x: joint for name, joint in named for x in (*joint.position_names(name), *joint.freedom_names(name))}
-        samples = model.positions, model.coordinates, t, q, qd, qdd, torque, joints
+        samples = model.positions, model.coordinates, t, q, qd, qdd, torque, equations.joints
         motion = TreeMotion(*samples, tree, self.pieces, force, contact)
         kinetic = np.asarray(tree.kinetic_energy(q, qd))
         return motion, (kinetic, equations.potential(q), *y[:, equations.n :].T)
@@ -308,7 +311,7 @@ class HybridSimulation:
         looks = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
         hidden = not progress or sys.stderr is None  # as under pythonw
         with tqdm(total=self.end - self.start, disable=hidden, bar_format=looks) as bar:
-            self._enter(t, y, self._equations(y))
+            self._enter(t, y, self.equations_from(y))
             self._begin_beyond(t, y, ())
             while True:
                 y = self._events(t, y, fired)
@@ -326,7 +329,7 @@ class HybridSimulation:
         energy = Energy(*(np.concatenate(column) for column in zip(*self.columns, strict=True)))
         return tuple(self.motions), energy, tuple(self.happened)
 
-    def _equations(self, y: Array) -> EquationsOfMotion:
+    def equations_from(self, y: Array) -> EquationsOfMotion:
         """The equations of the present tree, from y on."""
         return EquationsOfMotion(self.tree, self.controller, self.disturbance, self.stops, y)
 
@@ -373,7 +376,7 @@ class HybridSimulation:
             error.add_note(f"in a {type(what).__name__} at t = {t:g} s")
             raise
         y, beyond = np.concatenate([event.state.q, event.state.qd, y[-ENERGIES:]]), self.passages.beyond
-        self._enter(t, y, self._equations(y))
+        self._enter(t, y, self.equations_from(y))
         event = replace(event, state=self._state(y))
         brought = float(self.equations.potential(event.state.q)) - potential + event.kinetic_energy_brought
         self.booked = self.booked + np.array([event.energy_lost, brought])

@@ -64,17 +64,17 @@ JAMMED = 1e-9
 
 
 class Acting(NamedTuple):
-    """Accelerations q̈, forces λ of points, (k, 3), N, and their power of friction, W; levels of what is closed.
+    """Accelerations q̈, and the power of friction at contacts, W; levels of what is closed.
 
     These are of freedoms that are held, (h,), and of points, (k, 2): their forces reach a bound when they rise through
-    zero.
+    zero. The forces themselves are those of a system, with the directions of slips.
     """
 
     qdd: Array
-    forces: Array
-    heat: float
-    held: Array
-    points: Array
+    heat: float = 0.0
+    held: Array | None = None
+    points: Array | None = None
+    own: "tuple[_System, Array, Array] | None" = None
 
 
 class Struck(NamedTuple):
@@ -158,6 +158,8 @@ class Bounded:
         # What has been found of some freedoms and points: their rows, and the freedoms of their islands.
         self._layouts: dict[tuple[bytes, ...], _System] = {}
         self._moved: dict[tuple[bytes, bytes], Indices] = {}
+        # Which points are closed, bear a load and rub, for some states.
+        self._active: dict[tuple[bytes, bytes], tuple[Indices, Indices, Indices]] = {}
         self._begin(q)
 
     def resumed(self, q: Array) -> "Bounded":
@@ -267,15 +269,13 @@ class Bounded:
         """The equations of what is held and of some points; from the accelerations without them, and directions."""
         state = self.state[points]
         x = self._constrained(rows, Z, points, points[state == STICKS])
-        x.b[len(x.held) :] = rows.drift.ravel()[x.chosen]
-        x.b[:] += x.R @ free
-        rubs = (state == SLIDES).nonzero()[0]
+        h, b, B, rubs = len(x.held), x.R @ free, x.A, (state == SLIDES).nonzero()[0]
+        b[h:] += rows.drift.ravel()[x.chosen]
         if rubs.size:
-            slides, B = points[rubs], x.A.copy()
-            friction = (self.mu[slides, None] * slip[slides])[:, None] @ rows.jacobian[slides, 1:]
-            B[len(x.held) + rubs] -= friction[:, 0] @ Z
-            x = x._replace(B=B)
-        return x
+            slides, B = points[rubs], B.copy()
+            friction = self.mu[slides, None] * slip[slides]
+            B[h + rubs] -= (friction[..., None] * rows.jacobian[slides, 1:]).sum(axis=1) @ Z
+        return x._replace(B=B, b=b)
 
     def _constrained(self, rows: ContactRows, Z: Array, points: Indices, sticks: Indices) -> _System:
         """The rows of what is held, of the normals of points, and of the tangents of some, with b = 0."""
@@ -507,57 +507,66 @@ class Bounded:
 
     def act(self, q: Array, qd: Array, force: Array, levels: bool = False) -> Acting:
         """What acts, with all other joint forces; also beyond the bounds of what is held."""
-        k, h = len(self.state), len(self.held)
-        found, heat, out = np.zeros((k, 3)), 0.0, -np.ones((k, 2))
+        h, state = len(self.held), self.state
         if not self.contacts.contacts and not (self.loops and levels):
             qdd, excess = self.forward_dynamics(q, qd, force), np.zeros(h)
             if levels and h:
                 low, high = self._bounds(self.friction + self.edge, self.closed)
                 reaction = self.tree.inverse_dynamics(q, qd, qdd) - force
                 excess = np.maximum(reaction - high, low - reaction)[self.held]
-            return Acting(qdd, found, heat, excess, out)
-        free, state = self.tree.forward_dynamics(q, qd, force), self.state
+            return Acting(qdd, held=excess)
+        free = self.tree.forward_dynamics(q, qd, force)
         if not h and not state.any():
-            return Acting(free, found, heat, np.zeros(0), out)
-        rows, Z = self.contacts.rows(q, qd), self._mobility(q, state.nonzero()[0], self.held)[0]
-        loaded, rubs = (state >= STICKS).nonzero()[0], ((state == SLIDES) & (self.mu > 0)).nonzero()[0]
-        slip = self.slip
+            return Acting(free)
+        key = self.held.tobytes(), state.tobytes()
+        if key not in self._active:
+            rubs = np.flatnonzero((state == SLIDES) & (self.mu > 0))
+            self._active[key] = np.flatnonzero(state), np.flatnonzero(state >= STICKS), rubs
+        closed, loaded, rubs = self._active[key]
+        rows, Z, slip = self.contacts.rows(q, qd), self._mobility(q, closed, self.held)[0], self.slip
         if rubs.size:  # smooth where a slip along a line comes to rest
-            rates = rows.rates[rubs, 1:]
-            speed = np.sqrt((rates**2).sum(axis=1))
-            ahead = np.copysign(1.0, (rates * slip[rubs]).sum(axis=1)) / np.maximum(speed, MOVING)
-            slip, turned = slip.copy(), speed > MOVING
-            slip[rubs[turned]] = (ahead[:, None] * rates)[turned]
+            rates, ahead = rows.rates[rubs, 1:], slip[rubs]
+            speed = np.sqrt((rates * rates).sum(axis=1))[:, None]
+            along = np.copysign(1.0, (rates * ahead).sum(axis=1))[:, None] / np.maximum(speed, MOVING)
+            slip = slip.copy()
+            slip[rubs] = np.where(speed > MOVING, along * rates, ahead)
             if self.young.any():
                 self._begin_slips(rows, Z, loaded, free, slip)
         x = self._system(rows, Z, loaded, free, slip)
         own, several = _balance(x, self.start)
-        qdd = free + Z @ (x.B.T @ own)
-        normal = own[x.normals]
-        found[loaded, 0] = normal
-        found[loaded, 1:] = (-self.mu[loaded] * normal)[:, None] * slip[loaded]
-        found[x.sticks, 1:] = own[x.tangents]
+        qdd, heat = free + Z @ (x.B.T @ own), 0.0
         if h:
             qdd[self.held] = 0.0
         if rubs.size:
-            heat = -float((found[rubs, 1:] * rates).sum())
-        excess = np.zeros(h)
-        if levels:
-            excess, normals, tangents = self._excess(x, own)
-            beyond = max(map(_largest, (excess, normals, tangents))) > 0
-            if several and beyond and not _undetermined(x)[x.normals][np.isin(loaded, rubs)].any():
-                # Of several that bear a load together one may be beyond its bound at rest.
-                terms = self._terms(x, Z, q, qd, force)
-                _, u, _ = self._solved(x, 1.0, terms)
-                scale = EDGE * (1e-3 + np.abs(x.b).max())
-                excess = np.abs(u[:h]) - STILL * (1 + terms[:h])
-                normals = u[x.normals] - 2 * scale
-                tangents = np.linalg.norm(u[x.tangents], axis=1) - 2e-2 * scale
-            out[loaded, 0], out[x.sticks, 1] = normals, tangents
-            out[rubs, 1] = -(rows.rates[rubs, 1:] * self.slip[rubs]).sum(axis=1)
-            idle, away = state == IDLE, rows.jacobian[:, 0] @ qdd + rows.drift[:, 0]
-            out[idle, 0] = np.abs(away[idle]) - LEAVING
-        return Acting(qdd, found, heat, excess, out)
+            brakes = self.mu[rubs] * own[x.normals][state[loaded] == SLIDES]
+            heat = float(brakes @ (slip[rubs] * rates).sum(axis=1))
+        if not levels:
+            return Acting(qdd, heat, own=(x, own, slip))
+        out, (excess, normals, tangents) = -np.ones((len(state), 2)), self._excess(x, own)
+        beyond = max(map(_largest, (excess, normals, tangents))) > 0
+        if several and beyond and not _undetermined(x)[x.normals][np.isin(loaded, rubs)].any():
+            # Of several that bear a load together one may be beyond its bound at rest.
+            terms = self._terms(x, Z, q, qd, force)
+            _, u, _ = self._solved(x, 1.0, terms)
+            scale = EDGE * (1e-3 + np.abs(x.b).max())
+            excess = np.abs(u[:h]) - STILL * (1 + terms[:h])
+            normals = u[x.normals] - 2 * scale
+            tangents = np.linalg.norm(u[x.tangents], axis=1) - 2e-2 * scale
+        out[loaded, 0], out[x.sticks, 1] = normals, tangents
+        out[rubs, 1] = -(rows.rates[rubs, 1:] * self.slip[rubs]).sum(axis=1)
+        idle, away = state == IDLE, rows.jacobian[:, 0] @ qdd + rows.drift[:, 0]
+        out[idle, 0] = np.abs(away[idle]) - LEAVING
+        return Acting(qdd, heat, excess, out)
+
+    def forces(self, acting: Acting) -> Array:
+        """The forces λ of points, (k, 3), N."""
+        found = np.zeros((len(self.state), 3))
+        if acting.own is not None:
+            x, own, slip = acting.own
+            found[x.points, 0] = normal = own[x.normals]
+            found[x.points, 1:] = (-self.mu[x.points] * normal)[:, None] * slip[x.points]
+            found[x.sticks, 1:] = own[x.tangents]
+        return found
 
     def pushes(self, q: Array, qd: Array, found: Array) -> Array:
         """The forces on the freedoms of forces on points, (nv,), N m or N."""
@@ -619,11 +628,12 @@ class Bounded:
         """
         acting = self.act(q, qd, force, levels=True)
         rests = -self.direction[self.sliding] * qd[self.sliding]
-        out, closed = acting.points, self.state > OPEN
+        out = -np.ones((len(self.state), 2)) if acting.points is None else acting.points
+        held, closed = np.zeros(0) if acting.held is None else acting.held, self.state > OPEN
         if closed.any():
             room = self.contacts.gaps(q)[1][closed]
             out[closed, 0] = np.maximum(out[closed, 0], -room)
-        return np.concatenate([acting.held, rests, self.stops.excess(q)[self.open], out.ravel()])
+        return np.concatenate([held, rests, self.stops.excess(q)[self.open], out.ravel()])
 
     def depths(self, q: Array) -> Array:
         """Numbers that rise through zero when open points touch, (k,), m."""
@@ -691,12 +701,13 @@ def islands_of(model: Model) -> tuple[Indices, Indices]:
 
 def _balance(x: _System, start: Array | None) -> tuple[Array, bool]:
     """The forces nearest to some with u = 0, or of least norm, and whether others are possible."""
-    found, several = np.zeros(len(x.b)) if start is None or not start.size else start.copy(), False
+    found, several, rest = np.zeros(len(x.b)), False, -x.b
+    if start is not None and start.size:
+        found, rest = start.copy(), rest - x.A @ (x.B.T @ start)
     for at, *_ in x.islands:
-        G = x.A[at] @ x.B[at].T
-        more, rank = least(G, -x.b[at] - G @ found[at], REDUNDANT)
+        more, rank = least(x.A[at] @ x.B[at].T, rest[at], REDUNDANT)
         found[at] += more
-        several |= rank < len(G)
+        several |= rank < len(more)
     return found, several
 
 

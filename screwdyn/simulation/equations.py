@@ -338,6 +338,7 @@ class EquationsOfMotion:
         self._ranks = self.closure.ranks(q) if self.closure is not None else {}
         bounds = bool(own.friction.any() or rigid.keys or model.topology.contacts)
         self.bounded = Bounded(self.tree, own.friction, rigid, q) if bounds else None
+        self.touching = bool(model.topology.contacts)
         self.settled = math.nan  # the time at which the contacts were last decided
         soft = Limits.of(tree, lambda joint: isinstance(by.get(joint), SpringStop))
         found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := by[joint], SpringStop)]
@@ -363,11 +364,6 @@ class EquationsOfMotion:
         new.bounded = None if self.bounded is None else self.bounded.resumed(q)
         new.springs = None if self.springs is None else self.springs.resumed(q, qd)
         return new
-
-    @property
-    def touching(self) -> bool:
-        """Whether there are contacts."""
-        return bool(self.model.topology.contacts)
 
     def parts(self, y: Array) -> tuple[Array, Array]:
         """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
@@ -423,7 +419,7 @@ class EquationsOfMotion:
         force, bounded = self.forces(t, q, qd)[1], self.bounded
         if bounded is None:
             return force
-        force = force + bounded.pushes(q, qd, bounded.act(q, qd, force).forces)
+        force = force + bounded.pushes(q, qd, bounded.forces(bounded.act(q, qd, force)))
         return force + bounded.reaction(q, qd, force)
 
     def jacobian(self, t: float, y: Array) -> Array:
@@ -454,9 +450,10 @@ class EquationsOfMotion:
         if self.bounded is None:
             return tau, self.tree.forward_dynamics(q, qd, force), force.copy(), np.zeros((0, 4))
         acting, bounded = self.bounded.act(q, qd, force), self.bounded
+        found = bounded.forces(acting)
         if self.closure is not None:  # what loops transmit depends on these forces
-            force = force + bounded.reaction(q, qd, force + bounded.pushes(q, qd, acting.forces))
-        return tau, acting.qdd, force.copy(), np.column_stack([bounded.state, acting.forces])
+            force = force + bounded.reaction(q, qd, force + bounded.pushes(q, qd, found))
+        return tau, acting.qdd, force.copy(), np.column_stack([bounded.state, found])
 
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
         """q̈, (nv,), for all joint forces but those on freedoms that are held, without contacts."""

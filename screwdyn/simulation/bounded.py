@@ -4,6 +4,7 @@ docs/mathematics.md §8, §13, §14.
 """
 
 import copy
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from screwdyn.physics.closure import Closure
 from screwdyn.physics.contact import ContactRows, Contacts
 from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.recursions.loops import KEPT_ANYWAY
-from screwdyn.simulation.coulomb import Cone, forces, least
+from screwdyn.simulation.coulomb import Cone, forces, lapack, least
 from screwdyn.simulation.impacts import impulses
 
 OPEN, IDLE, STICKS, SLIDES = range(4)
@@ -104,22 +105,33 @@ class _Island(NamedTuple):
     tangents: list[tuple[int, int]]
 
 
-class _System(NamedTuple):
-    """u = A Bᵀ λ + b of freedoms that are held, of the normals of points, and of two tangents of those that stick.
-
-    A = R Z and B = C Z, with rows R of what is constrained, columns C of the forces, and the mobility P = Z Zᵀ.
-    """
+class _Layout(NamedTuple):
+    """The rows of freedoms that are held, of the normals of points, and of two tangents of those that stick."""
 
     held: Indices
     points: Indices
     sticks: Indices
+    slides: Indices
     # The rows of the normals of all points, those of points that stick, and of their tangents, (…, 2).
     normals: slice
     rough: Indices
     tangents: Indices
-    # The rows of points among those of all points.
+    # The rows of points among those of all points; with them, the tangents of points that slide.
     chosen: Indices
+    every: Indices
+    # What friction makes of ``every``: the columns of forces, with its share at these places.
+    weights: Array
+    places: Indices
     islands: list[_Island]
+
+
+class _System(NamedTuple):
+    """u = A Bᵀ λ + b of some rows: A = R Z and B = C Z, with rows R of what is constrained, columns C of the forces.
+
+    The mobility is P = Z Zᵀ.
+    """
+
+    at: _Layout
     R: Array
     A: Array
     B: Array
@@ -156,10 +168,10 @@ class Bounded:
         # The tree in which the freedoms that are held do not move, by these.
         self._known: dict[tuple[int, ...], Closure] = {}
         # What has been found of some freedoms and points: their rows, and the freedoms of their islands.
-        self._layouts: dict[tuple[bytes, ...], _System] = {}
+        self._layouts: dict[tuple[bytes, ...], _Layout] = {}
         self._moved: dict[tuple[bytes, bytes], Indices] = {}
-        # Which points are closed, bear a load and rub, for some states.
-        self._active: dict[tuple[bytes, bytes], tuple[Indices, Indices, Indices]] = {}
+        # Which points are closed and bear a load in some states; of those that rub, their number among these, and μ.
+        self._active: dict[bytes, tuple[Indices, Indices, list[tuple[int, int, float]]]] = {}
         self._begin(q)
 
     def resumed(self, q: Array) -> "Bounded":
@@ -203,7 +215,8 @@ class Bounded:
         self.state, self.slip = np.full(k, OPEN), np.zeros((k, 2))
         # Slips that begin in a plane, forces that are possible where those of least norm are not, the speed after the
         # last step, and what helps to find directions.
-        self.young, self.start, self.speed = np.zeros(k, dtype=bool), np.zeros(0), np.zeros(k)
+        self.young, self.speed = np.zeros(k, dtype=bool), np.zeros(k)
+        self.start: Array | None = None
         # Slips that begin at rest now.
         self.begun = np.zeros(k, dtype=bool)
         self.guess: dict[tuple[int, ...], Array] = {}
@@ -251,8 +264,7 @@ class Bounded:
             Z, alone = factors.motions(), factors.lower(np.eye(self.tree.model.nv)).T
             Z[(Z**2).sum(axis=1) <= IMMOBILE * (alone**2).sum(axis=1)] = 0.0
             return Z, alone
-        from scipy.linalg.lapack import dpotrf, dtrtri
-
+        dpotrf, dtrtri = lapack("dpotrf", "dtrtri")
         key, M = (points.tobytes(), freedoms.tobytes()), self.tree.mass_matrix(q)
         if key not in self._moved:
             of_freedoms, of_points = self.islands
@@ -267,39 +279,58 @@ class Bounded:
 
     def _system(self, rows: ContactRows, Z: Array, points: Indices, free: Array, slip: Array) -> _System:
         """The equations of what is held and of some points; from the accelerations without them, and directions."""
-        state = self.state[points]
-        x = self._constrained(rows, Z, points, points[state == STICKS])
-        h, b, B, rubs = len(x.held), x.R @ free, x.A, (state == SLIDES).nonzero()[0]
-        b[h:] += rows.drift.ravel()[x.chosen]
-        if rubs.size:
-            slides, B = points[rubs], B.copy()
-            friction = self.mu[slides, None] * slip[slides]
-            B[h + rubs] -= (friction[..., None] * rows.jacobian[slides, 1:]).sum(axis=1) @ Z
-        return x._replace(B=B, b=b)
+        at, R, moves = self._constrained(rows, Z, points, points[self.state[points] == STICKS])
+        b, n = R @ free, len(R)
+        b[len(at.held) :] += rows.drift.take(at.chosen)
+        A = B = moves[:n]
+        if len(moves) > n:
+            weights = at.weights.copy()
+            weights.put(at.places, -self.mu[at.slides, None] * slip[at.slides])
+            B = weights @ moves
+        return _System(at, R, A, B, b)
 
-    def _constrained(self, rows: ContactRows, Z: Array, points: Indices, sticks: Indices) -> _System:
-        """The rows of what is held, of the normals of points, and of the tangents of some, with b = 0."""
+    def _constrained(
+        self, rows: ContactRows, Z: Array, points: Indices, sticks: Indices
+    ) -> tuple[_Layout, Array, Array]:
+        """The rows R of what is held, of normals and of the tangents of some points; R Z, also of those that slide."""
         key = self.held.tobytes(), points.tobytes(), sticks.tobytes()
-        if key not in self._layouts:
-            h, (of_freedoms, of_points) = len(self.held), self.islands
-            own = np.concatenate([of_freedoms[self.held], of_points[points], np.repeat(of_points[sticks], 2)])
-            rough, islands = h + np.searchsorted(points, sticks), list[_Island]()
-            tangents = np.arange(h + len(points), len(own)).reshape(-1, 2)
-            for k in np.unique(own):
-                at = np.flatnonzero(own == k)
-                within = np.isin(rough, at)
-                n, t = (np.searchsorted(at, part[within]).tolist() for part in (rough, tangents))
-                islands.append(_Island(at if len(at) < len(own) else slice(None), within, n, t))
-            chosen = np.concatenate([3 * points, (3 * sticks[:, None] + (1, 2)).ravel()])
-            normals = slice(h, h + len(points))
-            none = [np.zeros(0)] * 4
-            self._layouts[key] = _System(self.held, points, sticks, normals, rough, tangents, chosen, islands, *none)
-        x = self._layouts[key]
-        R = rows.jacobian.reshape(-1, len(Z))[x.chosen]
+        at = self._layouts.get(key) or self._layouts.setdefault(key, self._laid_out(points, sticks))
+        R = rows.jacobian.reshape(-1, len(Z)).take(at.every, axis=0)
         if self.held.size:
             R = np.concatenate([np.eye(len(Z))[self.held], R])
-        A = R @ Z
-        return x._replace(R=R, A=A, B=A, b=np.zeros(len(A)))
+        return at, R[: len(at.weights)], R @ Z
+
+    def _laid_out(self, points: Indices, sticks: Indices) -> _Layout:
+        """Where the rows of some points are, some of which stick."""
+        h, (of_freedoms, of_points), slides = len(self.held), self.islands, np.setdiff1d(points, sticks)
+        own = np.concatenate([of_freedoms[self.held], of_points[points], np.repeat(of_points[sticks], 2)])
+        n, rough, islands = len(own), h + np.searchsorted(points, sticks), list[_Island]()
+        tangents = np.arange(h + len(points), n).reshape(-1, 2)
+        for k in np.unique(own):
+            at = np.flatnonzero(own == k)
+            within = np.isin(rough, at)
+            n_at, t_at = (np.searchsorted(at, part[within]).tolist() for part in (rough, tangents))
+            islands.append(_Island(at if len(at) < n else slice(None), within, n_at, t_at))
+        of_sticks, of_slides = ((3 * own[:, None] + (1, 2)).ravel() for own in (sticks, slides))
+        chosen = np.concatenate([3 * points, of_sticks])
+        weights = np.eye(n, n + len(of_slides))
+        places = (h + np.searchsorted(points, slides))[:, None] * weights.shape[1] + np.arange(
+            n, len(weights.T)
+        ).reshape(-1, 2)
+        return _Layout(
+            held=self.held,
+            points=points,
+            sticks=sticks,
+            slides=slides,
+            normals=slice(h, h + len(points)),
+            rough=rough,
+            tangents=tangents,
+            chosen=chosen,
+            every=np.concatenate([chosen, of_slides]),
+            weights=weights,
+            places=places,
+            islands=islands,
+        )
 
     def _bounds(self, largest: Array, touching: Flags) -> tuple[Array, Array]:
         """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
@@ -324,11 +355,13 @@ class Bounded:
         """
         low, high = np.zeros((2, len(x.b)))
         high += np.inf
-        own = slice(0, len(x.held))
-        low[own], high[own] = (bound[x.held] for bound in self._bounds(self.friction + share * self.edge, self.closed))
-        rough = self.mu[x.sticks] * (1 + share * EDGE)
+        own = slice(0, len(x.at.held))
+        low[own], high[own] = (
+            bound[x.at.held] for bound in self._bounds(self.friction + share * self.edge, self.closed)
+        )
+        rough = self.mu[x.at.sticks] * (1 + share * EDGE)
         found, u, mobility = np.zeros(len(x.b)), x.b.copy(), (x.A * x.B).sum(axis=1)
-        for at, within, n, t in x.islands:
+        for at, within, n, t in x.at.islands:
             G, cones = x.A[at] @ x.B[at].T, [Cone(*x) for x in zip(n, t, rough[within].tolist(), strict=True)]
             near, size = (None if given is None else given[at] for given in (start, terms))
             found[at] = forces(G, x.b[at], low[at], high[at], cones, near, size)
@@ -339,11 +372,11 @@ class Bounded:
 
     def _excess(self, x: _System, found: Array) -> tuple[Array, Array, Array]:
         """How far forces are beyond their bounds, of freedoms that are held, of normals and of points that stick."""
-        own, normals = found[: len(x.held)], found[x.normals]
-        low, high = (bound[x.held] for bound in self._bounds(self.friction + self.edge, self.closed))
-        scale = EDGE * (1e-3 + np.abs(found[len(x.held) :]).max(initial=0.0))
-        cones = (1 + EDGE) * self.mu[x.sticks] * found[x.rough]
-        tangents = np.linalg.norm(found[x.tangents], axis=1) - cones
+        own, normals = found[: len(x.at.held)], found[x.at.normals]
+        low, high = (bound[x.at.held] for bound in self._bounds(self.friction + self.edge, self.closed))
+        scale = EDGE * (1e-3 + np.abs(found[len(x.at.held) :]).max(initial=0.0))
+        cones = (1 + EDGE) * self.mu[x.at.sticks] * found[x.at.rough]
+        tangents = np.linalg.norm(found[x.at.tangents], axis=1) - cones
         return np.maximum(own - high, low - own), -normals - scale, tangents - scale
 
     # Impacts
@@ -406,9 +439,8 @@ class Bounded:
         if not at.size:
             return q
         rows, Z = self.rows(q, qd, at, self.held)
-        x = self._constrained(rows, Z, at, NONE)
-        x.b[x.normals] = rows.gaps[at]
-        return self.tree.model.configurations.integrate(q, -_shift(x, Z))
+        gaps = np.concatenate([np.zeros(len(self.held)), rows.gaps[at]])
+        return self.tree.model.configurations.integrate(q, -_shift(*self._constrained(rows, Z, at, NONE), Z, gaps))
 
     # Between events
 
@@ -433,22 +465,22 @@ class Bounded:
         points = self._closed(rows, near, young)
         x = self._system(rows, Z, points, free, self.slip)
         self._check_jams(x)
-        h, mobility, terms = len(x.held), (x.A**2).sum(axis=1), self._terms(x, Z, q, qd, force)
-        wide = (mobility[:h] > 0) & (self.shared | np.isin(x.held, self.stops.rows[self.closed]))
+        h, mobility, terms = len(x.at.held), (x.A**2).sum(axis=1), self._terms(x, Z, q, qd, force)
+        wide = (mobility[:h] > 0) & (self.shared | np.isin(x.at.held, self.stops.rows[self.closed]))
         self.edge = EDGE * self.friction
-        self.edge[x.held[wide]] += EDGE * (1 + terms[:h][wide]) / mobility[:h][wide]
+        self.edge[x.at.held[wide]] += EDGE * (1 + terms[:h][wide]) / mobility[:h][wide]
         found, u, sides = self._solved(x, 0.5, terms)
         if self.shared:
             sides *= np.abs(u[:h]) > STILL * (1 + terms[:h])
         direction = self.direction.copy()
-        direction[x.held], at_rest[x.held] = -sides, sides == 0
+        direction[x.at.held], at_rest[x.at.held] = -sides, sides == 0
         self._note(direction, at_rest, touching)
         scale = EDGE * (1e-3 + np.abs(x.b).max(initial=0.0))
-        self.state[points[u[x.normals] > scale]] = OPEN
-        slips = u[x.tangents]
+        self.state[points[u[x.at.normals] > scale]] = OPEN
+        slips = u[x.at.tangents]
         sizes = np.linalg.norm(slips, axis=1)
-        for j in np.flatnonzero((sizes > 1e-2 * scale) & (self.state[x.sticks] != OPEN)).tolist():
-            i = x.sticks[j]
+        for j in np.flatnonzero((sizes > 1e-2 * scale) & (self.state[x.at.sticks] != OPEN)).tolist():
+            i = x.at.sticks[j]
             self.state[i], self.slip[i], self.speed[i], self.begun[i] = SLIDES, slips[j] / sizes[j], 0.0, True
             across = np.linalg.svd(rows.jacobian[i, 1:] @ Z, compute_uv=False)
             self.young[i] = across[1] > IN_A_LINE * across[0]
@@ -458,10 +490,10 @@ class Bounded:
         least = self._system(rows, Z, points[self.state[points] != OPEN], free, self.slip)
         if all((part <= 0).all() for part in self._excess(least, _balance(least, None)[0])):
             return
-        self.state[points[(self.state[points] != OPEN) & (found[x.normals] <= 1e-3 * scale)]] = IDLE
+        self.state[points[(self.state[points] != OPEN) & (found[x.at.normals] <= 1e-3 * scale)]] = IDLE
         kept, state = np.zeros(len(x.b), dtype=bool), self.state
-        kept[:h], kept[x.normals] = sides == 0, state[points] >= STICKS
-        kept[x.tangents] = state[x.sticks, None] == STICKS
+        kept[:h], kept[x.at.normals] = sides == 0, state[points] >= STICKS
+        kept[x.at.tangents] = state[x.at.sticks, None] == STICKS
         self.start = found[kept]
 
     def _closed(self, rows: ContactRows, near: Flags, young: Flags) -> Indices:
@@ -483,8 +515,8 @@ class Bounded:
 
     def _check_jams(self, x: _System) -> None:
         """Raise ContactError if friction presses a sliding point harder than it yields (Painlevé)."""
-        A, B = x.A[x.normals], x.B[x.normals]
-        for i in x.points[(A * B).sum(axis=1) <= JAMMED * (A**2).sum(axis=1)].tolist():
+        A, B = x.A[x.at.normals], x.B[x.at.normals]
+        for i in x.at.points[(A * B).sum(axis=1) <= JAMMED * (A**2).sum(axis=1)].tolist():
             contact = self.contacts.contacts[self.contacts.owner[i]]
             raise ContactError(
                 f"contact {contact.name!r} of {contact.link!r} and {contact.to!r} jams while it slides: friction "
@@ -515,45 +547,48 @@ class Bounded:
                 reaction = self.tree.inverse_dynamics(q, qd, qdd) - force
                 excess = np.maximum(reaction - high, low - reaction)[self.held]
             return Acting(qdd, held=excess)
-        free = self.tree.forward_dynamics(q, qd, force)
-        if not h and not state.any():
-            return Acting(free)
-        key = self.held.tobytes(), state.tobytes()
+        free, key = self.tree.forward_dynamics(q, qd, force), state.tobytes()
         if key not in self._active:
-            rubs = np.flatnonzero((state == SLIDES) & (self.mu > 0))
-            self._active[key] = np.flatnonzero(state), np.flatnonzero(state >= STICKS), rubs
+            loaded = np.flatnonzero(state >= STICKS)
+            rubs = [(k, i, self.mu[i]) for k, i in enumerate(loaded.tolist()) if state[i] == SLIDES and self.mu[i] > 0]
+            self._active[key] = np.flatnonzero(state), loaded, rubs
         closed, loaded, rubs = self._active[key]
+        if not h and not closed.size:
+            return Acting(free)
         rows, Z, slip = self.contacts.rows(q, qd), self._mobility(q, closed, self.held)[0], self.slip
-        if rubs.size:  # smooth where a slip along a line comes to rest
-            rates, ahead = rows.rates[rubs, 1:], slip[rubs]
-            speed = np.sqrt((rates * rates).sum(axis=1))[:, None]
-            along = np.copysign(1.0, (rates * ahead).sum(axis=1))[:, None] / np.maximum(speed, MOVING)
-            slip = slip.copy()
-            slip[rubs] = np.where(speed > MOVING, along * rates, ahead)
-            if self.young.any():
+        if rubs:  # smooth where a slip along a line comes to rest
+            rates, slip, ahead = rows.rates.tolist(), slip.copy(), slip.tolist()
+            for _, i, _ in rubs:
+                _, u, v = rates[i]
+                speed = math.hypot(u, v)
+                if speed > MOVING:
+                    along = math.copysign(1 / speed, u * ahead[i][0] + v * ahead[i][1])
+                    slip[i] = along * u, along * v
+            if np.count_nonzero(self.young):
                 self._begin_slips(rows, Z, loaded, free, slip)
         x = self._system(rows, Z, loaded, free, slip)
         own, several = _balance(x, self.start)
         qdd, heat = free + Z @ (x.B.T @ own), 0.0
         if h:
             qdd[self.held] = 0.0
-        if rubs.size:
-            brakes = self.mu[rubs] * own[x.normals][state[loaded] == SLIDES]
-            heat = float(brakes @ (slip[rubs] * rates).sum(axis=1))
+        if rubs:
+            normal, ahead = own[x.at.normals].tolist(), slip.tolist()
+            heat = sum(mu * normal[k] * (rates[i][1] * ahead[i][0] + rates[i][2] * ahead[i][1]) for k, i, mu in rubs)
         if not levels:
             return Acting(qdd, heat, own=(x, own, slip))
         out, (excess, normals, tangents) = -np.ones((len(state), 2)), self._excess(x, own)
         beyond = max(map(_largest, (excess, normals, tangents))) > 0
-        if several and beyond and not _undetermined(x)[x.normals][np.isin(loaded, rubs)].any():
+        if several and beyond and not _undetermined(x)[x.at.normals][[k for k, *_ in rubs]].any():
             # Of several that bear a load together one may be beyond its bound at rest.
             terms = self._terms(x, Z, q, qd, force)
             _, u, _ = self._solved(x, 1.0, terms)
             scale = EDGE * (1e-3 + np.abs(x.b).max())
             excess = np.abs(u[:h]) - STILL * (1 + terms[:h])
-            normals = u[x.normals] - 2 * scale
-            tangents = np.linalg.norm(u[x.tangents], axis=1) - 2e-2 * scale
-        out[loaded, 0], out[x.sticks, 1] = normals, tangents
-        out[rubs, 1] = -(rows.rates[rubs, 1:] * self.slip[rubs]).sum(axis=1)
+            normals = u[x.at.normals] - 2 * scale
+            tangents = np.linalg.norm(u[x.at.tangents], axis=1) - 2e-2 * scale
+        out[loaded, 0], out[x.at.sticks, 1] = normals, tangents
+        sliding = [i for _, i, _ in rubs]
+        out[sliding, 1] = -(rows.rates[sliding, 1:] * self.slip[sliding]).sum(axis=1)
         idle, away = state == IDLE, rows.jacobian[:, 0] @ qdd + rows.drift[:, 0]
         out[idle, 0] = np.abs(away[idle]) - LEAVING
         return Acting(qdd, heat, excess, out)
@@ -563,9 +598,9 @@ class Bounded:
         found = np.zeros((len(self.state), 3))
         if acting.own is not None:
             x, own, slip = acting.own
-            found[x.points, 0] = normal = own[x.normals]
-            found[x.points, 1:] = (-self.mu[x.points] * normal)[:, None] * slip[x.points]
-            found[x.sticks, 1:] = own[x.tangents]
+            found[x.at.points, 0] = normal = own[x.at.normals]
+            found[x.at.points, 1:] = (-self.mu[x.at.points] * normal)[:, None] * slip[x.at.points]
+            found[x.at.sticks, 1:] = own[x.at.tangents]
         return found
 
     def pushes(self, q: Array, qd: Array, found: Array) -> Array:
@@ -591,7 +626,7 @@ class Bounded:
         self.state[begin], island = STICKS, self.islands[1]
         x = self._system(rows, Z, loaded[np.isin(island[loaded], island[begin])], free, slip)
         self.state[begin] = SLIDES
-        own = x.tangents[np.searchsorted(x.sticks, begin)]
+        own = x.at.tangents[np.searchsorted(x.at.sticks, begin)]
         x.b[own] += rows.rates[begin, 1:] / (LAG * (1 - speed[begin, None] / FAST) ** 2)
         key = tuple(begin.tolist())
         self.guess[key], u, _ = self._solved(x, 0.0, None, self.guess.get(key))
@@ -615,9 +650,8 @@ class Bounded:
             return q, qd
         q = self._shut(q, qd, closed)
         rows, Z = self.rows(q, qd, closed, self.held)
-        x = self._constrained(rows, Z, closed, np.flatnonzero(sticks))
-        x.b[:] = x.R @ qd
-        qd = qd - _shift(x, Z)
+        at, R, moves = self._constrained(rows, Z, closed, np.flatnonzero(sticks))
+        qd = qd - _shift(at, R, moves, Z, R @ qd)
         qd[self.held] = 0.0
         return q, qd
 
@@ -701,28 +735,31 @@ def islands_of(model: Model) -> tuple[Indices, Indices]:
 
 def _balance(x: _System, start: Array | None) -> tuple[Array, bool]:
     """The forces nearest to some with u = 0, or of least norm, and whether others are possible."""
-    found, several, rest = np.zeros(len(x.b)), False, -x.b
-    if start is not None and start.size:
-        found, rest = start.copy(), rest - x.A @ (x.B.T @ start)
-    for at, *_ in x.islands:
-        more, rank = least(x.A[at] @ x.B[at].T, rest[at], REDUNDANT)
-        found[at] += more
-        several |= rank < len(more)
-    return found, several
+    rest = -x.b if start is None else -x.b - x.A @ (x.B.T @ start)
+    if len(x.at.islands) == 1:
+        found, rank = least(x.A @ x.B.T, rest, REDUNDANT)
+        several = rank < len(found)
+    else:
+        found, several = np.empty(len(rest)), False
+        for at, *_ in x.at.islands:
+            found[at], rank = least(x.A[at] @ x.B[at].T, rest[at], REDUNDANT)
+            several |= rank < len(at)
+    return found if start is None else found + start, several
 
 
 def _undetermined(x: _System) -> Flags:
     """Which forces the equations leave open, because several bear a load together."""
     found = np.zeros(len(x.b), dtype=bool)
-    for at, *_ in x.islands:
+    for at, *_ in x.at.islands:
         _, sizes, kernel = np.linalg.svd(x.A[at] @ x.B[at].T)
         found[at] = (np.abs(kernel[sizes <= REDUNDANT * sizes[0]]) > SHARED).any(axis=0)
     return found
 
 
-def _shift(x: _System, Z: Array) -> Array:
-    """The v with R v = b that is least in the metric of M."""
-    return np.asarray(Z @ (x.A.T @ -_balance(x, None)[0]))
+def _shift(at: _Layout, R: Array, moves: Array, Z: Array, y: Array) -> Array:
+    """The v with R v = y that is least in the metric of M."""
+    A = moves[: len(R)]
+    return np.asarray(Z @ (A.T @ _balance(_System(at, R, A, A, -y), None)[0]))
 
 
 def _largest(x: Array) -> float:

@@ -5,7 +5,7 @@ docs/mathematics.md §13.
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -98,20 +98,25 @@ def least(A: Array, y: Array, smallest: float) -> tuple[Array, int]:
     Singular values below ``smallest``, relative to the largest, count as zero. An orthogonal factorization is faster,
     but was seen to keep one that was rounding, whose noise was 1e-6 of the forces.
     """
-    from scipy.linalg.lapack import dgelsd
-
     if not y.size:
         return y, 0
-    x, _, rank, _ = dgelsd(A, y, *_space(len(y)), smallest)
+    (solve,) = lapack("dgelsd")
+    x, _, rank, _ = solve(A, y, *_space(len(y)), smallest)
     return x, rank
+
+
+@functools.cache
+def lapack(*names: str) -> tuple[Any, ...]:
+    """Functions of LAPACK, which are loaded with the first one."""
+    from scipy.linalg import lapack as functions
+
+    return tuple(getattr(functions, name) for name in names)
 
 
 @functools.cache
 def _space(n: int) -> tuple[int, int]:
     """Sizes of the work arrays for n equations of n numbers."""
-    from scipy.linalg.lapack import dgelsd_lwork
-
-    size, integers, _ = dgelsd_lwork(n, n, 1)
+    size, integers, _ = lapack("dgelsd_lwork")[0](n, n, 1)
     return int(size), integers
 
 

@@ -517,7 +517,7 @@ class EquationsOfMotion:
 
         See :meth:`Closure.project` and :meth:`Bounded.project`.
         """
-        if self.closure is None and not (self.bounded is not None and self.bounded.state.any()):
+        if self.closure is None and (self.bounded is None or not np.count_nonzero(self.bounded.state)):
             return y
         q, qd = (self.bounded or Closure(self.tree)).project(*self.parts(y))
         return np.concatenate([q, qd, y[..., self.n :]], axis=-1)

@@ -345,7 +345,8 @@ class ConfigurationSpace:
     def rate(self, q: Array, v: Array) -> Array:
         """dq/dt, (…, nq)."""
         rate = np.empty_like(q)
-        rate[..., self._q] = v[..., self._v]
+        if len(self._q):
+            rate[..., self._q] = v[..., self._v]
         self._by_entries(position_rate, q, v, rate)
         return rate
 
@@ -353,10 +354,10 @@ class ConfigurationSpace:
         """Write what a function above makes of the group joints of a kind, with arrays over joints and states."""
         for chart, group, at_q, at_v in self._groups:
             if q.ndim == 1 and len(at_q) <= FEW:
-                for at, own in zip(at_q, at_v, strict=True):
-                    numbers = [0.0] * chart.nq
-                    function(_ORDINARY.where, group, q[at].tolist(), v[own].tolist(), numbers)
-                    out[at] = numbers
+                for at, own in zip(at_q[:, 0].tolist(), at_v[:, 0].tolist(), strict=True):
+                    numbers, end = [0.0] * chart.nq, at + chart.nq
+                    function(_ORDINARY.where, group, q[at:end].tolist(), v[own : own + chart.nv].tolist(), numbers)
+                    out[at:end] = numbers
                 continue
             entries = q.T[at_q.T]
             made = np.empty_like(entries)
@@ -366,12 +367,13 @@ class ConfigurationSpace:
     def normalized(self, q: Array) -> Array:
         """A copy of q, (…, nq), with all quaternions scaled to length 1; q itself if there are none."""
         if self._turning:
-            turns, q = q[..., self._quaternions], q.copy()
-            if q.ndim == 1 and len(turns) <= FEW:
+            q = q.copy()
+            if q.ndim == 1 and len(self._turning) <= FEW:
                 for at in self._quaternions[:, 0].tolist():
                     turn = q[at : at + 4]
                     turn /= math.sqrt(turn @ turn)
                 return q
+            turns = q[..., self._quaternions]
             q[..., self._quaternions] = turns / np.sqrt((turns * turns).sum(axis=-1, keepdims=True))
         return q
 

@@ -217,6 +217,8 @@ class Bounded:
         # last step, and what helps to find directions.
         self.young, self.speed = np.zeros(k, dtype=bool), np.zeros(k)
         self.start: Array | None = None
+        # A state, and the points that are open in it and can touch.
+        self._opened = b"", np.zeros(k, dtype=bool)
         # Slips that begin at rest now.
         self.begun = np.zeros(k, dtype=bool)
         self.guess: dict[tuple[int, ...], Array] = {}
@@ -249,8 +251,13 @@ class Bounded:
         """
         rows, (Z, alone) = self.contacts.rows(q, qd), self._mobility(q, points, freedoms)
         J = rows.jacobian[points]
-        sizes, largest = ((J @ Z) ** 2).sum(axis=2), ((J @ alone) ** 2).sum(axis=2).max(axis=1, keepdims=True)
-        rows.jacobian[points] = np.where(sizes[..., None] <= REDUNDANT**2 * largest[..., None], 0.0, J)
+        moves = J @ Z
+        sizes = alone_sizes = np.einsum("ijk,ijk->ij", moves, moves)
+        if alone is not Z:
+            alone_sizes = ((J @ alone) ** 2).sum(axis=2)
+        fixed = sizes <= REDUNDANT**2 * alone_sizes.max(axis=1, keepdims=True)
+        if np.count_nonzero(fixed):
+            rows.jacobian[points] = np.where(fixed[..., None], 0.0, J)
         return rows, Z
 
     def _mobility(self, q: Array, points: Indices, freedoms: Indices) -> tuple[Array, Array]:
@@ -373,11 +380,13 @@ class Bounded:
     def _excess(self, x: _System, found: Array) -> tuple[Array, Array, Array]:
         """How far forces are beyond their bounds, of freedoms that are held, of normals and of points that stick."""
         own, normals = found[: len(x.at.held)], found[x.at.normals]
-        low, high = (bound[x.at.held] for bound in self._bounds(self.friction + self.edge, self.closed))
+        if own.size:
+            low, high = (bound[x.at.held] for bound in self._bounds(self.friction + self.edge, self.closed))
+            own = np.maximum(own - high, low - own)
         scale = EDGE * (1e-3 + np.abs(found[len(x.at.held) :]).max(initial=0.0))
         cones = (1 + EDGE) * self.mu[x.at.sticks] * found[x.at.rough]
-        tangents = np.linalg.norm(found[x.at.tangents], axis=1) - cones
-        return np.maximum(own - high, low - own), -normals - scale, tangents - scale
+        tangents = np.hypot(*found[x.at.tangents].T) - cones
+        return own, -normals - scale, tangents - scale
 
     # Impacts
 
@@ -386,6 +395,8 @@ class Bounded:
         points = np.flatnonzero(self._near(q))
         if points.size:
             points = points[self.contacts.rows(q, qd).rates[points, 0] <= -SLIGHT]
+        if not self.stops.keys:
+            return points, NONE
         return points, np.flatnonzero(self._touching(q) & (self.stops.approach(qd) > REST))
 
     def _near(self, q: Array) -> Flags:
@@ -664,14 +675,17 @@ class Bounded:
         rests = -self.direction[self.sliding] * qd[self.sliding]
         out = -np.ones((len(self.state), 2)) if acting.points is None else acting.points
         held, closed = np.zeros(0) if acting.held is None else acting.held, self.state > OPEN
-        if closed.any():
+        if self.contacts.edges and closed.any():
             room = self.contacts.gaps(q)[1][closed]
             out[closed, 0] = np.maximum(out[closed, 0], -room)
         return np.concatenate([held, rests, self.stops.excess(q)[self.open], out.ravel()])
 
     def depths(self, q: Array) -> Array:
         """Numbers that rise through zero when open points touch, (k,), m."""
-        return np.where(self.moves & (self.state == OPEN), -self.contacts.gaps(q)[0], -1.0)
+        key = self.state.tobytes()
+        if key != self._opened[0]:
+            self._opened = key, self.moves & (self.state == OPEN)
+        return np.where(self._opened[1], -self.contacts.gaps(q)[0], -1.0)
 
     def change(self, k: int, q: Array, qd: Array) -> None:
         """Set in q or q̇ what is known but for rounding when the level k rises: a position at a stop, a rate of rest."""

@@ -502,9 +502,10 @@ class EquationsOfMotion:
                 self.phases.append(phase)
             self._row = None
         if self.touching and bounded is not None:
-            before = self.energy(y)
-            y[: self.n] = self.closed(y)[: self.n]
-            y[self.n + 1] += before - self.energy(y)  # what an end of slips takes away, which counts as rounding
+            closed = self.closed(y)
+            if closed is not y:  # what an end of slips takes away counts as rounding
+                y[self.n + 1] += self.energy(y) - self.energy(closed)
+                y[: self.n] = closed[: self.n]
             bounded.begun[:] = False
             self.settled = t
 

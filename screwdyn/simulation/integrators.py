@@ -246,7 +246,8 @@ class Crossings:
 
         def entry(k: int, s: float) -> float:
             f, i = self.entries[k]
-            return float(np.atleast_1d(f(s, piece(s)))[i])
+            found = f(s, piece(s))
+            return float(found[i] if isinstance(found, np.ndarray) and found.ndim else found)  # type: ignore[arg-type]
 
         ends = dict.fromkeys(np.flatnonzero((before <= 0) & (after > 0)).tolist(), end)
         return next(iter(_rises(entry, ends, piece.t_old)), None)

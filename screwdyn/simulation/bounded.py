@@ -363,18 +363,20 @@ class Bounded:
         low, high = np.zeros((2, len(x.b)))
         high += np.inf
         own = slice(0, len(x.at.held))
-        low[own], high[own] = (
-            bound[x.at.held] for bound in self._bounds(self.friction + share * self.edge, self.closed)
-        )
+        if x.at.held.size:
+            bounds = self._bounds(self.friction + share * self.edge, self.closed)
+            low[own], high[own] = (bound[x.at.held] for bound in bounds)
         rough = self.mu[x.at.sticks] * (1 + share * EDGE)
-        found, u, mobility = np.zeros(len(x.b)), x.b.copy(), (x.A * x.B).sum(axis=1)
+        found, u = np.zeros(len(x.b)), x.b.copy()
         for at, within, n, t in x.at.islands:
             G, cones = x.A[at] @ x.B[at].T, [Cone(*x) for x in zip(n, t, rough[within].tolist(), strict=True)]
             near, size = (None if given is None else given[at] for given in (start, terms))
             found[at] = forces(G, x.b[at], low[at], high[at], cones, near, size)
             u[at] += G @ found[at]
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = (found - u / mobility)[own]  # infinite, or not a number, where loops hold the freedom
+            z = found[own] - u[own] / (x.A[own] * x.B[own]).sum(
+                axis=1
+            )  # infinite, or not a number, where loops hold the freedom
         return found, u, np.asarray((z > high[own]).astype(float) - (z < low[own]))
 
     def _excess(self, x: _System, found: Array) -> tuple[Array, Array, Array]:
@@ -635,13 +637,13 @@ class Bounded:
         if not begin.size:
             return
         self.state[begin], island = STICKS, self.islands[1]
-        x = self._system(rows, Z, loaded[np.isin(island[loaded], island[begin])], free, slip)
+        x = self._system(rows, Z, loaded[(island[loaded, None] == island[begin]).any(axis=1)], free, slip)
         self.state[begin] = SLIDES
         own = x.at.tangents[np.searchsorted(x.at.sticks, begin)]
         x.b[own] += rows.rates[begin, 1:] / (LAG * (1 - speed[begin, None] / FAST) ** 2)
         key = tuple(begin.tolist())
         self.guess[key], u, _ = self._solved(x, 0.0, None, self.guess.get(key))
-        sizes = np.linalg.norm(u[own], axis=1)
+        sizes = np.hypot(*u[own].T)
         clear = sizes > 1e-12 * np.abs(x.b).max()
         slip[begin[clear]] = u[own][clear] / sizes[clear, None]
 
@@ -671,6 +673,8 @@ class Bounded:
 
         Freedoms begin to move, come to rest, or reach open stops; two for each point that is closed.
         """
+        if not (self.held.size or self.sliding.size or self.open.size or np.count_nonzero(self.state)):
+            return -np.ones(2 * len(self.state))
         acting = self.act(q, qd, force, levels=True)
         rests = -self.direction[self.sliding] * qd[self.sliding]
         out = -np.ones((len(self.state), 2)) if acting.points is None else acting.points

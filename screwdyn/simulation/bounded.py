@@ -251,13 +251,12 @@ class Bounded:
         """
         rows, (Z, alone) = self.contacts.rows(q, qd), self._mobility(q, points, freedoms)
         J = rows.jacobian[points]
-        moves = J @ Z
-        sizes = alone_sizes = np.einsum("ijk,ijk->ij", moves, moves)
+        sizes = largest = ((J @ Z) ** 2).sum(axis=2)
         if alone is not Z:
-            alone_sizes = ((J @ alone) ** 2).sum(axis=2)
-        fixed = sizes <= REDUNDANT**2 * alone_sizes.max(axis=1, keepdims=True)
-        if np.count_nonzero(fixed):
-            rows.jacobian[points] = np.where(fixed[..., None], 0.0, J)
+            largest = ((J @ alone) ** 2).sum(axis=2)
+        rows.jacobian[points] = np.where(
+            (sizes <= REDUNDANT**2 * largest.max(axis=1, keepdims=True))[..., None], 0.0, J
+        )
         return rows, Z
 
     def _mobility(self, q: Array, points: Indices, freedoms: Indices) -> tuple[Array, Array]:
@@ -319,25 +318,12 @@ class Bounded:
             n_at, t_at = (np.searchsorted(at, part[within]).tolist() for part in (rough, tangents))
             islands.append(_Island(at if len(at) < n else slice(None), within, n_at, t_at))
         of_sticks, of_slides = ((3 * own[:, None] + (1, 2)).ravel() for own in (sticks, slides))
-        chosen = np.concatenate([3 * points, of_sticks])
-        weights = np.eye(n, n + len(of_slides))
-        places = (h + np.searchsorted(points, slides))[:, None] * weights.shape[1] + np.arange(
-            n, len(weights.T)
-        ).reshape(-1, 2)
-        return _Layout(
-            held=self.held,
-            points=points,
-            sticks=sticks,
-            slides=slides,
-            normals=slice(h, h + len(points)),
-            rough=rough,
-            tangents=tangents,
-            chosen=chosen,
-            every=np.concatenate([chosen, of_slides]),
-            weights=weights,
-            places=places,
-            islands=islands,
-        )
+        normals, chosen = slice(h, h + len(points)), np.concatenate([3 * points, of_sticks])
+        every, weights = np.concatenate([chosen, of_slides]), np.eye(n, n + len(of_slides))
+        places = (h + np.searchsorted(points, slides))[:, None] * weights.shape[1] + n
+        places = places + np.arange(len(of_slides)).reshape(-1, 2)
+        rows = normals, rough, tangents, chosen, every
+        return _Layout(self.held, points, sticks, slides, *rows, weights, places, islands)
 
     def _bounds(self, largest: Array, touching: Flags) -> tuple[Array, Array]:
         """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
@@ -374,9 +360,8 @@ class Bounded:
             found[at] = forces(G, x.b[at], low[at], high[at], cones, near, size)
             u[at] += G @ found[at]
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = found[own] - u[own] / (x.A[own] * x.B[own]).sum(
-                axis=1
-            )  # infinite, or not a number, where loops hold the freedom
+            # Infinite, or not a number, where loops hold the freedom.
+            z = found[own] - u[own] / (x.A[own] * x.B[own]).sum(axis=1)
         return found, u, np.asarray((z > high[own]).astype(float) - (z < low[own]))
 
     def _excess(self, x: _System, found: Array) -> tuple[Array, Array, Array]:

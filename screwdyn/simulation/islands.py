@@ -83,7 +83,7 @@ class Island:
 def simulated(
     whole: HybridSimulation, state: State, progress: bool
 ) -> tuple[tuple[TreeMotion, ...], Energy, tuple[Happened, ...]]:
-    """:meth:`HybridSimulation.run`, of one island after another where no function and no event sees several."""
+    """:meth:`HybridSimulation.run`, of one island after another where no function and no change sees several."""
     parts = [] if whole.controller or whole.disturbance or whole.stops or whole.events else islands(whole.tree)
     if len(parts) < 2:
         return whole.run(state, progress)

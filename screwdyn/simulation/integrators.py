@@ -246,8 +246,7 @@ class Crossings:
 
         def entry(k: int, s: float) -> float:
             f, i = self.entries[k]
-            found = f(s, piece(s))
-            return float(found[i] if isinstance(found, np.ndarray) and found.ndim else found)  # type: ignore[arg-type]
+            return float(np.asarray(f(s, piece(s))).flat[i])
 
         ends = dict.fromkeys(np.flatnonzero((before <= 0) & (after > 0)).tolist(), end)
         return next(iter(_rises(entry, ends, piece.t_old)), None)

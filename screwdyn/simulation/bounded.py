@@ -280,7 +280,7 @@ class Bounded:
             Z = dtrtri(dpotrf(M.T)[0])[0]
         else:
             Z = np.zeros((len(M), len(own)))
-            Z[own] = dtrtri(dpotrf(M[own][:, own].T)[0])[0]
+            Z[own] = dtrtri(dpotrf(M.take(own, axis=0).take(own, axis=1).T)[0])[0]
         return Z, Z
 
     def _system(self, rows: ContactRows, Z: Array, points: Indices, free: Array, slip: Array) -> _System:

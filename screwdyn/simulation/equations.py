@@ -488,9 +488,9 @@ class EquationsOfMotion:
         """Decide which springs press and which freedoms are held, whose rates in y are zero but for rounding."""
         if self.springs is not None:
             self.springs.settle(y[: self.nq])
-        bounded = self.bounded
+        bounded, before = self.bounded, np.zeros(0)
         if bounded is not None:
-            q, qd = self.parts(y)
+            (q, qd), before = self.parts(y), bounded.state
             bounded.settle(q, qd, self.forces(t, q, qd)[1] - bounded.force)
             y[self.nq + bounded.held] = 0.0
         if bounded is not None or self.springs is not None:
@@ -502,7 +502,8 @@ class EquationsOfMotion:
                 self.phases.append(phase)
             self._row = None
         if self.touching and bounded is not None:
-            closed = self.closed(y)
+            same = np.array_equal(before, bounded.state) and not np.count_nonzero(bounded.begun)
+            closed = y if same else self.closed(y)  # as after the last step if the same is closed
             if closed is not y:  # what an end of slips takes away counts as rounding
                 y[self.n + 1] += self.energy(y) - self.energy(closed)
                 y[: self.n] = closed[: self.n]

@@ -8,6 +8,7 @@ an additional term, because the chart moves: with D(ν)_mk = Σ_{l>k} c^m_lk ν_
 """
 
 import itertools
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -318,7 +319,9 @@ class ConfigurationSpace:
         self._groups, self._turning, quaternions = [], list[str](), list[int]()
         for found in groups.values():
             names, (chart, *_), qs, vs = zip(*found, strict=True)
-            self._groups.append((chart, np.add.outer(qs, np.arange(chart.nq)), np.add.outer(vs, np.arange(chart.nv))))
+            group = np.array([[0, 0, chart.orientation, chart.translations]])
+            at_qs, at_vs = np.add.outer(qs, np.arange(chart.nq)), np.add.outer(vs, np.arange(chart.nv))
+            self._groups.append((chart, group, at_qs, at_vs))
             if chart.orientation == 4:
                 self._turning += names
                 quaternions += qs
@@ -335,26 +338,26 @@ class ConfigurationSpace:
         """The v, (…, nv), with which ``integrate(q0, v)`` is the configuration q1."""
         v = np.empty_like(q1, shape=(*q0.shape[:-1], self.nv))
         v[..., self._v] = q1[..., self._q] - q0[..., self._q]
-        for chart, at_q, at_v in self._groups:
+        for chart, _, at_q, at_v in self._groups:
             v[..., at_v] = chart.difference(q0[..., at_q], q1[..., at_q])
         return v
 
     def rate(self, q: Array, v: Array) -> Array:
         """dq/dt, (…, nq)."""
         rate = np.empty_like(q)
-        rate[..., self._q] = v[..., self._v]
+        if len(self._q):
+            rate[..., self._q] = v[..., self._v]
         self._by_entries(position_rate, q, v, rate)
         return rate
 
     def _by_entries(self, function: Callable[..., None], q: Array, v: Array, out: Array) -> None:
         """Write what a function above makes of the group joints of a kind, with arrays over joints and states."""
-        for chart, at_q, at_v in self._groups:
-            group = np.array([[0, 0, chart.orientation, chart.translations]])
+        for chart, group, at_q, at_v in self._groups:
             if q.ndim == 1 and len(at_q) <= FEW:
-                for at, own in zip(at_q, at_v, strict=True):
-                    numbers = [0.0] * chart.nq
-                    function(_ORDINARY.where, group, q[at].tolist(), v[own].tolist(), numbers)
-                    out[at] = numbers
+                for at, own in zip(at_q[:, 0].tolist(), at_v[:, 0].tolist(), strict=True):
+                    numbers, end = [0.0] * chart.nq, at + chart.nq
+                    function(_ORDINARY.where, group, q[at:end].tolist(), v[own : own + chart.nv].tolist(), numbers)
+                    out[at:end] = numbers
                 continue
             entries = q.T[at_q.T]
             made = np.empty_like(entries)
@@ -364,7 +367,13 @@ class ConfigurationSpace:
     def normalized(self, q: Array) -> Array:
         """A copy of q, (…, nq), with all quaternions scaled to length 1; q itself if there are none."""
         if self._turning:
-            turns, q = q[..., self._quaternions], q.copy()
+            q = q.copy()
+            if q.ndim == 1 and len(self._turning) <= FEW:
+                for at in self._quaternions[:, 0].tolist():
+                    turn = q[at : at + 4]
+                    turn /= math.sqrt(turn @ turn)
+                return q
+            turns = q[..., self._quaternions]
             q[..., self._quaternions] = turns / np.sqrt((turns * turns).sum(axis=-1, keepdims=True))
         return q
 

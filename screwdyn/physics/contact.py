@@ -47,6 +47,8 @@ class Contacts:
         self.contacts = tuple(model.topology.contacts.values())
         # Of each point, the contact that it belongs to.
         self.owner = np.repeat(np.arange(len(self.contacts)), [len(contact.spots) for contact in self.contacts])
+        # Whether edges meet, which only touch where they cross.
+        self.edges = any(spot.at.half.any() for x in self.contacts for spot in x.spots)
         # Forces are on ``link``, also at its bodies.
         self._sign = np.array([-1.0 if spot.turned else 1.0 for x in self.contacts for spot in x.spots])[:, None, None]
 
@@ -54,6 +56,8 @@ class Contacts:
         """φ of all points, (…, k), m, at least 1 m of edges that do not cross; and how far inside they do, or 1."""
         gaps, points, _ = self.of._of_points("contact_frames", q=q)
         room = points[..., 3]
+        if not self.edges:
+            return gaps, room
         return np.where(room > ENDED, gaps, np.maximum(gaps, 1.0)), room
 
     def rows(self, q: Array, qd: Array) -> ContactRows:

@@ -3,8 +3,10 @@
 docs/mathematics.md §8, §13, §14.
 """
 
+import copy
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from screwdyn.physics.closure import Closure
 from screwdyn.physics.contact import ContactRows, Contacts
 from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.recursions.loops import KEPT_ANYWAY
-from screwdyn.simulation.coulomb import Cone, forces, least
+from screwdyn.simulation.coulomb import Cone, forces, lapack, least
 from screwdyn.simulation.impacts import impulses
 
 OPEN, IDLE, STICKS, SLIDES = range(4)
@@ -63,17 +65,17 @@ JAMMED = 1e-9
 
 
 class Acting(NamedTuple):
-    """Accelerations q̈, forces λ of points, (k, 3), N, and their power of friction, W; levels of what is closed.
+    """Accelerations q̈, and the power of friction at contacts, W; levels of what is closed.
 
     These are of freedoms that are held, (h,), and of points, (k, 2): their forces reach a bound when they rise through
-    zero.
+    zero. The forces themselves are those of a system, with the directions of slips.
     """
 
     qdd: Array
-    forces: Array
-    heat: float
-    held: Array
-    points: Array
+    heat: float = 0.0
+    held: Array | None = None
+    points: Array | None = None
+    own: "tuple[_System, Array, Array] | None" = None
 
 
 class Struck(NamedTuple):
@@ -93,35 +95,47 @@ class Struck(NamedTuple):
     stops: Indices
 
 
-class _System(NamedTuple):
-    """u = A Bᵀ λ + b of freedoms that are held, of the normals of points, and of two tangents of those that stick.
+class _Island(NamedTuple):
+    """The rows of one island, which forces of the others do not move, and the cones of its points that stick."""
 
-    A = R Z and B = C Z, with rows R of what is constrained, columns C of the forces, and the mobility P = Z Zᵀ.
-    ``islands`` are the rows of each island, which forces of the others do not move.
-    """
+    rows: Any
+    # Which of all points that stick, and the rows of their normals and tangents among those of the island.
+    rough: Flags
+    normals: list[int]
+    tangents: list[tuple[int, int]]
+
+
+class _Layout(NamedTuple):
+    """The rows of freedoms that are held, of the normals of points, and of two tangents of those that stick."""
 
     held: Indices
     points: Indices
     sticks: Indices
-    islands: list[Indices]
+    slides: Indices
+    # The rows of the normals of all points, those of points that stick, and of their tangents, (…, 2).
+    normals: slice
+    rough: Indices
+    tangents: Indices
+    # The rows of points among those of all points; with them, the tangents of points that slide.
+    chosen: Indices
+    every: Indices
+    # What friction makes of ``every``: the columns of forces, with its share at these places.
+    weights: Array
+    places: Indices
+    islands: list[_Island]
+
+
+class _System(NamedTuple):
+    """u = A Bᵀ λ + b of some rows: A = R Z and B = C Z, with rows R of what is constrained, columns C of the forces.
+
+    The mobility is P = Z Zᵀ.
+    """
+
+    at: _Layout
+    R: Array
     A: Array
     B: Array
     b: Array
-
-    @property
-    def normals(self) -> slice:
-        """The rows of the normals of all points."""
-        return slice(len(self.held), len(self.held) + len(self.points))
-
-    @property
-    def rough(self) -> Indices:
-        """The rows of the normals of points that stick."""
-        return len(self.held) + np.searchsorted(self.points, self.sticks)
-
-    @property
-    def tangents(self) -> Indices:
-        """The rows of the tangents of points that stick, (…, 2)."""
-        return np.arange(len(self.held) + len(self.points), len(self.b)).reshape(-1, 2)
 
 
 class Bounded:
@@ -140,7 +154,7 @@ class Bounded:
                 f"{name!r} is at {q[stops.where[k]]:.9g}, beyond {stops.values[k]:.9g}, where joint {joint!r} has a "
                 f"stop at its {side} limit; start within the limits, or use a SpringStop"
             )
-        self.contacts, self.islands = Contacts(tree, tree.model), tree.model.derived(_islands)
+        self.contacts, self.islands = Contacts(tree, tree.model), tree.model.derived(islands_of)
         contacts, owner = self.contacts.contacts, self.contacts.owner
         self.loops = bool(tree.topology.loops)
         # Whether several may bear one load.
@@ -151,7 +165,24 @@ class Bounded:
         self.bodies = np.array([bodies.index(pair) for pair in bodies], dtype=np.intp)[owner]
         for contact in contacts:
             contact.check_slides()
-        rows = self.contacts.rows(q, np.zeros(len(friction)))
+        # The tree in which the freedoms that are held do not move, by these.
+        self._known: dict[tuple[int, ...], Closure] = {}
+        # What has been found of some freedoms and points: their rows, and the freedoms of their islands.
+        self._layouts: dict[tuple[bytes, ...], _Layout] = {}
+        self._moved: dict[tuple[bytes, bytes], Indices] = {}
+        # Which points are closed and bear a load in some states; of those that rub, their number among these, and μ.
+        self._active: dict[bytes, tuple[Indices, Indices, list[tuple[int, int, float]]]] = {}
+        self._begin(q)
+
+    def resumed(self, q: Array) -> "Bounded":
+        """The same, as it begins in a configuration."""
+        new = copy.copy(self)
+        new._begin(q)
+        return new
+
+    def _begin(self, q: Array) -> None:
+        """Hold all freedoms with friction, and open all points."""
+        rows = self.contacts.rows(q, np.zeros(len(self.friction)))
         # Links that no joint moves relative to each other push nothing, wherever they are.
         self.moves = np.abs(rows.jacobian).max(axis=(1, 2), initial=0.0) > KEPT_ANYWAY
         gaps = np.where(self.moves, rows.gaps, 0.0)
@@ -161,11 +192,8 @@ class Bounded:
                 f"{at.link!r} is {depth:.3g} mm inside {at.to!r} at contact {at.name!r}; start from "
                 f"q = tree.separate(q)"
             )
-        # The tree in which the freedoms that are held do not move, by these.
-        self._known: dict[tuple[int, ...], Closure] = {}
-        self._rows_of: dict[tuple[bytes, ...], list[Indices]] = {}
-        self.edge = EDGE * friction
-        self._note(np.zeros(len(friction)), friction > 0, np.zeros(len(stops.values), dtype=bool))
+        self.edge = EDGE * self.friction
+        self._note(np.zeros(len(self.friction)), self.friction > 0, np.zeros(len(self.stops.values), dtype=bool))
         self._release()
 
     def _note(self, direction: Array, held: Flags, touching: Flags) -> None:
@@ -187,7 +215,10 @@ class Bounded:
         self.state, self.slip = np.full(k, OPEN), np.zeros((k, 2))
         # Slips that begin in a plane, forces that are possible where those of least norm are not, the speed after the
         # last step, and what helps to find directions.
-        self.young, self.start, self.speed = np.zeros(k, dtype=bool), np.zeros(0), np.zeros(k)
+        self.young, self.speed = np.zeros(k, dtype=bool), np.zeros(k)
+        self.start: Array | None = None
+        # A state, and the points that are open in it and can touch.
+        self._opened = b"", np.zeros(k, dtype=bool)
         # Slips that begin at rest now.
         self.begun = np.zeros(k, dtype=bool)
         self.guess: dict[tuple[int, ...], Array] = {}
@@ -220,8 +251,12 @@ class Bounded:
         """
         rows, (Z, alone) = self.contacts.rows(q, qd), self._mobility(q, points, freedoms)
         J = rows.jacobian[points]
-        sizes, largest = ((J @ Z) ** 2).sum(axis=2), ((J @ alone) ** 2).sum(axis=2).max(axis=1, keepdims=True)
-        rows.jacobian[points] = np.where(sizes[..., None] <= REDUNDANT**2 * largest[..., None], 0.0, J)
+        sizes = largest = ((J @ Z) ** 2).sum(axis=2)
+        if alone is not Z:
+            largest = ((J @ alone) ** 2).sum(axis=2)
+        rows.jacobian[points] = np.where(
+            (sizes <= REDUNDANT**2 * largest.max(axis=1, keepdims=True))[..., None], 0.0, J
+        )
         return rows, Z
 
     def _mobility(self, q: Array, points: Indices, freedoms: Indices) -> tuple[Array, Array]:
@@ -235,37 +270,60 @@ class Bounded:
             Z, alone = factors.motions(), factors.lower(np.eye(self.tree.model.nv)).T
             Z[(Z**2).sum(axis=1) <= IMMOBILE * (alone**2).sum(axis=1)] = 0.0
             return Z, alone
-        from scipy.linalg.lapack import dpotrf, dtrtri
-
-        of_freedoms, of_points = self.islands
-        needed = np.zeros(len(of_freedoms), dtype=bool)
-        needed[of_freedoms[freedoms]], needed[of_points[points]] = True, True
-        own = needed[of_freedoms].nonzero()[0]
-        Z = np.zeros((len(of_freedoms), len(own)))
-        Z[own] = dtrtri(dpotrf(self.tree.mass_matrix(q)[own][:, own].T)[0])[0]
+        dpotrf, dtrtri = lapack("dpotrf", "dtrtri")
+        key, M = (points.tobytes(), freedoms.tobytes()), self.tree.mass_matrix(q)
+        if key not in self._moved:
+            of_freedoms, of_points = self.islands
+            self._moved[key] = np.isin(of_freedoms, [*of_freedoms[freedoms], *of_points[points]]).nonzero()[0]
+        own = self._moved[key]
+        if len(own) == len(M):
+            Z = dtrtri(dpotrf(M.T)[0])[0]
+        else:
+            Z = np.zeros((len(M), len(own)))
+            Z[own] = dtrtri(dpotrf(M.take(own, axis=0).take(own, axis=1).T)[0])[0]
         return Z, Z
 
     def _system(self, rows: ContactRows, Z: Array, points: Indices, free: Array, slip: Array) -> _System:
         """The equations of what is held and of some points; from the accelerations without them, and directions."""
-        held, state, J = self.held, self.state[points], rows.jacobian[points]
-        h, stuck, rubs = len(held), state == STICKS, np.flatnonzero(state == SLIDES)
-        moves, u = J @ Z, J @ free + rows.drift[points]
-        A = np.concatenate([Z[held], moves[:, 0], moves[stuck, 1:].reshape(2 * stuck.sum(), Z.shape[1])])
-        b = np.concatenate([free[held], u[:, 0], u[stuck, 1:].ravel()])
-        B = A
-        if rubs.size:
-            B, slides = A.copy(), points[rubs]
-            B[h + rubs] -= ((self.mu[slides, None] * slip[slides])[:, None] @ moves[rubs, 1:])[:, 0]
-        return _System(held, points, points[stuck], self._islands(points, points[stuck]), A, B, b)
+        at, R, moves = self._constrained(rows, Z, points, points[self.state[points] == STICKS])
+        b, n = R @ free, len(R)
+        b[len(at.held) :] += rows.drift.take(at.chosen)
+        A = B = moves[:n]
+        if len(moves) > n:
+            weights = at.weights.copy()
+            weights.put(at.places, -self.mu[at.slides, None] * slip[at.slides])
+            B = weights @ moves
+        return _System(at, R, A, B, b)
 
-    def _islands(self, points: Indices, sticks: Indices) -> list[Indices]:
-        """The rows of each island: of what is held, the normals of points, and the tangents of those that stick."""
+    def _constrained(
+        self, rows: ContactRows, Z: Array, points: Indices, sticks: Indices
+    ) -> tuple[_Layout, Array, Array]:
+        """The rows R of what is held, of normals and of the tangents of some points; R Z, also of those that slide."""
         key = self.held.tobytes(), points.tobytes(), sticks.tobytes()
-        if key not in self._rows_of:
-            of_freedoms, of_points = self.islands
-            own = np.concatenate([of_freedoms[self.held], of_points[points], np.repeat(of_points[sticks], 2)])
-            self._rows_of[key] = [np.flatnonzero(own == k) for k in np.unique(own)]
-        return self._rows_of[key]
+        at = self._layouts.get(key) or self._layouts.setdefault(key, self._laid_out(points, sticks))
+        R = rows.jacobian.reshape(-1, len(Z)).take(at.every, axis=0)
+        if self.held.size:
+            R = np.concatenate([np.eye(len(Z))[self.held], R])
+        return at, R[: len(at.weights)], R @ Z
+
+    def _laid_out(self, points: Indices, sticks: Indices) -> _Layout:
+        """Where the rows of some points are, some of which stick."""
+        h, (of_freedoms, of_points), slides = len(self.held), self.islands, np.setdiff1d(points, sticks)
+        own = np.concatenate([of_freedoms[self.held], of_points[points], np.repeat(of_points[sticks], 2)])
+        n, rough, islands = len(own), h + np.searchsorted(points, sticks), list[_Island]()
+        tangents = np.arange(h + len(points), n).reshape(-1, 2)
+        for k in np.unique(own):
+            at = np.flatnonzero(own == k)
+            within = np.isin(rough, at)
+            n_at, t_at = (np.searchsorted(at, part[within]).tolist() for part in (rough, tangents))
+            islands.append(_Island(at if len(at) < n else slice(None), within, n_at, t_at))
+        of_sticks, of_slides = ((3 * own[:, None] + (1, 2)).ravel() for own in (sticks, slides))
+        normals, chosen = slice(h, h + len(points)), np.concatenate([3 * points, of_sticks])
+        every, weights = np.concatenate([chosen, of_slides]), np.eye(n, n + len(of_slides))
+        places = (h + np.searchsorted(points, slides))[:, None] * weights.shape[1] + n
+        places = places + np.arange(len(of_slides)).reshape(-1, 2)
+        rows = normals, rough, tangents, chosen, every
+        return _Layout(self.held, points, sticks, slides, *rows, weights, places, islands)
 
     def _bounds(self, largest: Array, touching: Flags) -> tuple[Array, Array]:
         """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
@@ -290,29 +348,32 @@ class Bounded:
         """
         low, high = np.zeros((2, len(x.b)))
         high += np.inf
-        own = slice(0, len(x.held))
-        low[own], high[own] = (bound[x.held] for bound in self._bounds(self.friction + share * self.edge, self.closed))
-        rough = self.mu[x.sticks] * (1 + share * EDGE)
-        found, u, mobility = np.zeros(len(x.b)), x.b.copy(), (x.A * x.B).sum(axis=1)
-        for at in x.islands:
-            within = np.isin(x.rough, at)
-            n, t = (np.searchsorted(at, rows[within]).tolist() for rows in (x.rough, x.tangents))
-            G, cones = x.A[at] @ x.B[at].T, [*map(Cone, n, t, rough[within].tolist())]
+        own = slice(0, len(x.at.held))
+        if x.at.held.size:
+            bounds = self._bounds(self.friction + share * self.edge, self.closed)
+            low[own], high[own] = (bound[x.at.held] for bound in bounds)
+        rough = self.mu[x.at.sticks] * (1 + share * EDGE)
+        found, u = np.zeros(len(x.b)), x.b.copy()
+        for at, within, n, t in x.at.islands:
+            G, cones = x.A[at] @ x.B[at].T, [Cone(*x) for x in zip(n, t, rough[within].tolist(), strict=True)]
             near, size = (None if given is None else given[at] for given in (start, terms))
             found[at] = forces(G, x.b[at], low[at], high[at], cones, near, size)
             u[at] += G @ found[at]
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = (found - u / mobility)[own]  # infinite, or not a number, where loops hold the freedom
+            # Infinite, or not a number, where loops hold the freedom.
+            z = found[own] - u[own] / (x.A[own] * x.B[own]).sum(axis=1)
         return found, u, np.asarray((z > high[own]).astype(float) - (z < low[own]))
 
     def _excess(self, x: _System, found: Array) -> tuple[Array, Array, Array]:
         """How far forces are beyond their bounds, of freedoms that are held, of normals and of points that stick."""
-        own, normals = found[: len(x.held)], found[x.normals]
-        low, high = (bound[x.held] for bound in self._bounds(self.friction + self.edge, self.closed))
-        scale = EDGE * (1e-3 + np.abs(found[len(x.held) :]).max(initial=0.0))
-        cones = (1 + EDGE) * self.mu[x.sticks] * found[x.rough]
-        tangents = np.linalg.norm(found[x.tangents], axis=1) - cones
-        return np.maximum(own - high, low - own), -normals - scale, tangents - scale
+        own, normals = found[: len(x.at.held)], found[x.at.normals]
+        if own.size:
+            low, high = (bound[x.at.held] for bound in self._bounds(self.friction + self.edge, self.closed))
+            own = np.maximum(own - high, low - own)
+        scale = EDGE * (1e-3 + np.abs(found[len(x.at.held) :]).max(initial=0.0))
+        cones = (1 + EDGE) * self.mu[x.at.sticks] * found[x.at.rough]
+        tangents = np.hypot(*found[x.at.tangents].T) - cones
+        return own, -normals - scale, tangents - scale
 
     # Impacts
 
@@ -321,6 +382,8 @@ class Bounded:
         points = np.flatnonzero(self._near(q))
         if points.size:
             points = points[self.contacts.rows(q, qd).rates[points, 0] <= -SLIGHT]
+        if not self.stops.keys:
+            return points, NONE
         return points, np.flatnonzero(self._touching(q) & (self.stops.approach(qd) > REST))
 
     def _near(self, q: Array) -> Flags:
@@ -374,9 +437,8 @@ class Bounded:
         if not at.size:
             return q
         rows, Z = self.rows(q, qd, at, self.held)
-        A = np.concatenate([Z[self.held], rows.jacobian[at, 0] @ Z])
         gaps = np.concatenate([np.zeros(len(self.held)), rows.gaps[at]])
-        return self.tree.model.configurations.integrate(q, -_shift(A, Z, gaps, self._islands(at, NONE)))
+        return self.tree.model.configurations.integrate(q, -_shift(*self._constrained(rows, Z, at, NONE), Z, gaps))
 
     # Between events
 
@@ -401,22 +463,22 @@ class Bounded:
         points = self._closed(rows, near, young)
         x = self._system(rows, Z, points, free, self.slip)
         self._check_jams(x)
-        h, mobility, terms = len(x.held), (x.A**2).sum(axis=1), self._terms(x, Z, q, qd, force)
-        wide = (mobility[:h] > 0) & (self.shared | np.isin(x.held, self.stops.rows[self.closed]))
+        h, mobility, terms = len(x.at.held), (x.A**2).sum(axis=1), self._terms(x, Z, q, qd, force)
+        wide = (mobility[:h] > 0) & (self.shared | np.isin(x.at.held, self.stops.rows[self.closed]))
         self.edge = EDGE * self.friction
-        self.edge[x.held[wide]] += EDGE * (1 + terms[:h][wide]) / mobility[:h][wide]
+        self.edge[x.at.held[wide]] += EDGE * (1 + terms[:h][wide]) / mobility[:h][wide]
         found, u, sides = self._solved(x, 0.5, terms)
         if self.shared:
             sides *= np.abs(u[:h]) > STILL * (1 + terms[:h])
         direction = self.direction.copy()
-        direction[x.held], at_rest[x.held] = -sides, sides == 0
+        direction[x.at.held], at_rest[x.at.held] = -sides, sides == 0
         self._note(direction, at_rest, touching)
         scale = EDGE * (1e-3 + np.abs(x.b).max(initial=0.0))
-        self.state[points[u[x.normals] > scale]] = OPEN
-        slips = u[x.tangents]
+        self.state[points[u[x.at.normals] > scale]] = OPEN
+        slips = u[x.at.tangents]
         sizes = np.linalg.norm(slips, axis=1)
-        for j in np.flatnonzero((sizes > 1e-2 * scale) & (self.state[x.sticks] != OPEN)).tolist():
-            i = x.sticks[j]
+        for j in np.flatnonzero((sizes > 1e-2 * scale) & (self.state[x.at.sticks] != OPEN)).tolist():
+            i = x.at.sticks[j]
             self.state[i], self.slip[i], self.speed[i], self.begun[i] = SLIDES, slips[j] / sizes[j], 0.0, True
             across = np.linalg.svd(rows.jacobian[i, 1:] @ Z, compute_uv=False)
             self.young[i] = across[1] > IN_A_LINE * across[0]
@@ -426,10 +488,10 @@ class Bounded:
         least = self._system(rows, Z, points[self.state[points] != OPEN], free, self.slip)
         if all((part <= 0).all() for part in self._excess(least, _balance(least, None)[0])):
             return
-        self.state[points[(self.state[points] != OPEN) & (found[x.normals] <= 1e-3 * scale)]] = IDLE
+        self.state[points[(self.state[points] != OPEN) & (found[x.at.normals] <= 1e-3 * scale)]] = IDLE
         kept, state = np.zeros(len(x.b), dtype=bool), self.state
-        kept[:h], kept[x.normals] = sides == 0, state[points] >= STICKS
-        kept[x.tangents] = state[x.sticks, None] == STICKS
+        kept[:h], kept[x.at.normals] = sides == 0, state[points] >= STICKS
+        kept[x.at.tangents] = state[x.at.sticks, None] == STICKS
         self.start = found[kept]
 
     def _closed(self, rows: ContactRows, near: Flags, young: Flags) -> Indices:
@@ -451,8 +513,8 @@ class Bounded:
 
     def _check_jams(self, x: _System) -> None:
         """Raise ContactError if friction presses a sliding point harder than it yields (Painlevé)."""
-        A, B = x.A[x.normals], x.B[x.normals]
-        for i in x.points[(A * B).sum(axis=1) <= JAMMED * (A**2).sum(axis=1)].tolist():
+        A, B = x.A[x.at.normals], x.B[x.at.normals]
+        for i in x.at.points[(A * B).sum(axis=1) <= JAMMED * (A**2).sum(axis=1)].tolist():
             contact = self.contacts.contacts[self.contacts.owner[i]]
             raise ContactError(
                 f"contact {contact.name!r} of {contact.link!r} and {contact.to!r} jams while it slides: friction "
@@ -475,55 +537,69 @@ class Bounded:
 
     def act(self, q: Array, qd: Array, force: Array, levels: bool = False) -> Acting:
         """What acts, with all other joint forces; also beyond the bounds of what is held."""
-        k, h = len(self.state), len(self.held)
-        found, heat, out = np.zeros((k, 3)), 0.0, -np.ones((k, 2))
+        h, state = len(self.held), self.state
         if not self.contacts.contacts and not (self.loops and levels):
             qdd, excess = self.forward_dynamics(q, qd, force), np.zeros(h)
             if levels and h:
                 low, high = self._bounds(self.friction + self.edge, self.closed)
                 reaction = self.tree.inverse_dynamics(q, qd, qdd) - force
                 excess = np.maximum(reaction - high, low - reaction)[self.held]
-            return Acting(qdd, found, heat, excess, out)
-        free, loaded = self.tree.forward_dynamics(q, qd, force), np.flatnonzero(self.state >= STICKS)
-        idle = self.state == IDLE
-        if not h and not loaded.size and not idle.any():
-            return Acting(free, found, heat, np.zeros(0), out)
-        rows, Z = self.contacts.rows(q, qd), self._mobility(q, np.flatnonzero(self.state > OPEN), self.held)[0]
-        rates, slip = rows.rates[:, 1:], self.slip
-        rubs = np.flatnonzero((self.state == SLIDES) & (self.mu > 0))
-        if rubs.size:  # smooth where a slip along a line comes to rest
-            speed = np.sqrt((rates[rubs] ** 2).sum(axis=1))
-            ahead = np.copysign(1.0, (rates[rubs] * slip[rubs]).sum(axis=1)) / np.maximum(speed, MOVING)
-            slip, turned = slip.copy(), speed > MOVING
-            slip[rubs[turned]] = (ahead[:, None] * rates[rubs])[turned]
-            if self.young.any():
+            return Acting(qdd, held=excess)
+        free, key = self.tree.forward_dynamics(q, qd, force), state.tobytes()
+        if key not in self._active:
+            loaded = np.flatnonzero(state >= STICKS)
+            rubs = [(k, i, self.mu[i]) for k, i in enumerate(loaded.tolist()) if state[i] == SLIDES and self.mu[i] > 0]
+            self._active[key] = np.flatnonzero(state), loaded, rubs
+        closed, loaded, rubs = self._active[key]
+        if not h and not closed.size:
+            return Acting(free)
+        rows, Z, slip = self.contacts.rows(q, qd), self._mobility(q, closed, self.held)[0], self.slip
+        if rubs:  # smooth where a slip along a line comes to rest
+            rates, slip, ahead = rows.rates.tolist(), slip.copy(), slip.tolist()
+            for _, i, _ in rubs:
+                _, u, v = rates[i]
+                speed = math.hypot(u, v)
+                if speed > MOVING:
+                    along = math.copysign(1 / speed, u * ahead[i][0] + v * ahead[i][1])
+                    slip[i] = along * u, along * v
+            if np.count_nonzero(self.young):
                 self._begin_slips(rows, Z, loaded, free, slip)
         x = self._system(rows, Z, loaded, free, slip)
         own, several = _balance(x, self.start)
-        qdd = free + Z @ (x.B.T @ own)
-        qdd[self.held] = 0.0
-        normal = own[x.normals]
-        found[loaded, 0] = normal
-        found[loaded, 1:] = (-self.mu[loaded] * normal)[:, None] * slip[loaded]
-        found[x.sticks, 1:] = own[x.tangents]
-        heat = -float((found[rubs, 1:] * rates[rubs]).sum())
-        excess = np.zeros(h)
-        if levels:
-            excess, normals, tangents = self._excess(x, own)
-            beyond = max(map(_largest, (excess, normals, tangents))) > 0
-            if several and beyond and not _undetermined(x)[x.normals][np.isin(loaded, rubs)].any():
-                # Of several that bear a load together one may be beyond its bound at rest.
-                terms = self._terms(x, Z, q, qd, force)
-                _, u, _ = self._solved(x, 1.0, terms)
-                scale = EDGE * (1e-3 + np.abs(x.b).max())
-                excess = np.abs(u[:h]) - STILL * (1 + terms[:h])
-                normals = u[x.normals] - 2 * scale
-                tangents = np.linalg.norm(u[x.tangents], axis=1) - 2e-2 * scale
-            out[loaded, 0], out[x.sticks, 1] = normals, tangents
-            out[rubs, 1] = -(rates[rubs] * self.slip[rubs]).sum(axis=1)
-            away = rows.jacobian[:, 0] @ qdd + rows.drift[:, 0]
-            out[idle, 0] = np.abs(away[idle]) - LEAVING
-        return Acting(qdd, found, heat, excess, out)
+        qdd, heat = free + Z @ (x.B.T @ own), 0.0
+        if h:
+            qdd[self.held] = 0.0
+        if rubs:
+            normal, ahead = own[x.at.normals].tolist(), slip.tolist()
+            heat = sum(mu * normal[k] * (rates[i][1] * ahead[i][0] + rates[i][2] * ahead[i][1]) for k, i, mu in rubs)
+        if not levels:
+            return Acting(qdd, heat, own=(x, own, slip))
+        out, (excess, normals, tangents) = -np.ones((len(state), 2)), self._excess(x, own)
+        beyond = max(map(_largest, (excess, normals, tangents))) > 0
+        if several and beyond and not _undetermined(x)[x.at.normals][[k for k, *_ in rubs]].any():
+            # Of several that bear a load together one may be beyond its bound at rest.
+            terms = self._terms(x, Z, q, qd, force)
+            _, u, _ = self._solved(x, 1.0, terms)
+            scale = EDGE * (1e-3 + np.abs(x.b).max())
+            excess = np.abs(u[:h]) - STILL * (1 + terms[:h])
+            normals = u[x.at.normals] - 2 * scale
+            tangents = np.linalg.norm(u[x.at.tangents], axis=1) - 2e-2 * scale
+        out[loaded, 0], out[x.at.sticks, 1] = normals, tangents
+        sliding = [i for _, i, _ in rubs]
+        out[sliding, 1] = -(rows.rates[sliding, 1:] * self.slip[sliding]).sum(axis=1)
+        idle, away = state == IDLE, rows.jacobian[:, 0] @ qdd + rows.drift[:, 0]
+        out[idle, 0] = np.abs(away[idle]) - LEAVING
+        return Acting(qdd, heat, excess, out)
+
+    def forces(self, acting: Acting) -> Array:
+        """The forces λ of points, (k, 3), N."""
+        found = np.zeros((len(self.state), 3))
+        if acting.own is not None:
+            x, own, slip = acting.own
+            found[x.at.points, 0] = normal = own[x.at.normals]
+            found[x.at.points, 1:] = (-self.mu[x.at.points] * normal)[:, None] * slip[x.at.points]
+            found[x.at.sticks, 1:] = own[x.at.tangents]
+        return found
 
     def pushes(self, q: Array, qd: Array, found: Array) -> Array:
         """The forces on the freedoms of forces on points, (nv,), N m or N."""
@@ -546,13 +622,13 @@ class Bounded:
         if not begin.size:
             return
         self.state[begin], island = STICKS, self.islands[1]
-        x = self._system(rows, Z, loaded[np.isin(island[loaded], island[begin])], free, slip)
+        x = self._system(rows, Z, loaded[(island[loaded, None] == island[begin]).any(axis=1)], free, slip)
         self.state[begin] = SLIDES
-        own = x.tangents[np.searchsorted(x.sticks, begin)]
+        own = x.at.tangents[np.searchsorted(x.at.sticks, begin)]
         x.b[own] += rows.rates[begin, 1:] / (LAG * (1 - speed[begin, None] / FAST) ** 2)
         key = tuple(begin.tolist())
         self.guess[key], u, _ = self._solved(x, 0.0, None, self.guess.get(key))
-        sizes = np.linalg.norm(u[own], axis=1)
+        sizes = np.hypot(*u[own].T)
         clear = sizes > 1e-12 * np.abs(x.b).max()
         slip[begin[clear]] = u[own][clear] / sizes[clear, None]
 
@@ -567,14 +643,13 @@ class Bounded:
         """
         q, qd = self.closure.project(q, np.array(qd))
         qd[..., self.held] = 0.0
-        closed, sticks = np.flatnonzero(self.state != OPEN), (self.state == STICKS) | self.begun
+        closed, sticks = np.flatnonzero(self.state), (self.state == STICKS) | self.begun
         if q.ndim > 1 or not closed.size:
             return q, qd
         q = self._shut(q, qd, closed)
         rows, Z = self.rows(q, qd, closed, self.held)
-        J = np.concatenate([rows.jacobian[closed, 0], rows.jacobian[sticks, 1:].reshape(-1, len(qd))])
-        A, u = np.concatenate([Z[self.held], J @ Z]), np.concatenate([qd[self.held], J @ qd])
-        qd = qd - _shift(A, Z, u, self._islands(closed, np.flatnonzero(sticks)))
+        at, R, moves = self._constrained(rows, Z, closed, np.flatnonzero(sticks))
+        qd = qd - _shift(at, R, moves, Z, R @ qd)
         qd[self.held] = 0.0
         return q, qd
 
@@ -583,17 +658,23 @@ class Bounded:
 
         Freedoms begin to move, come to rest, or reach open stops; two for each point that is closed.
         """
+        if not (self.held.size or self.sliding.size or self.open.size or np.count_nonzero(self.state)):
+            return -np.ones(2 * len(self.state))
         acting = self.act(q, qd, force, levels=True)
         rests = -self.direction[self.sliding] * qd[self.sliding]
-        out, closed = acting.points, self.state > OPEN
-        if closed.any():
+        out = -np.ones((len(self.state), 2)) if acting.points is None else acting.points
+        held, closed = np.zeros(0) if acting.held is None else acting.held, self.state > OPEN
+        if self.contacts.edges and closed.any():
             room = self.contacts.gaps(q)[1][closed]
             out[closed, 0] = np.maximum(out[closed, 0], -room)
-        return np.concatenate([acting.held, rests, self.stops.excess(q)[self.open], out.ravel()])
+        return np.concatenate([held, rests, self.stops.excess(q)[self.open], out.ravel()])
 
     def depths(self, q: Array) -> Array:
         """Numbers that rise through zero when open points touch, (k,), m."""
-        return np.where(self.moves & (self.state == OPEN), -self.contacts.gaps(q)[0], -1.0)
+        key = self.state.tobytes()
+        if key != self._opened[0]:
+            self._opened = key, self.moves & (self.state == OPEN)
+        return np.where(self._opened[1], -self.contacts.gaps(q)[0], -1.0)
 
     def change(self, k: int, q: Array, qd: Array) -> None:
         """Set in q or q̇ what is known but for rounding when the level k rises: a position at a stop, a rate of rest."""
@@ -641,7 +722,7 @@ class Bounded:
         return float((2 * rows.rates[back, 0] / -away[back]).min(initial=np.inf))
 
 
-def _islands(model: Model) -> tuple[Indices, Indices]:
+def islands_of(model: Model) -> tuple[Indices, Indices]:
     """A number for each freedom and each point, which differs between islands.
 
     An island are the freedoms that joints, loops or contacts connect: what acts on one moves no other.
@@ -657,30 +738,31 @@ def _islands(model: Model) -> tuple[Indices, Indices]:
 
 def _balance(x: _System, start: Array | None) -> tuple[Array, bool]:
     """The forces nearest to some with u = 0, or of least norm, and whether others are possible."""
-    found, several = np.zeros(len(x.b)) if start is None or not start.size else start.copy(), False
-    for at in x.islands:
-        G = x.A[at] @ x.B[at].T
-        more, rank = least(G, -x.b[at] - G @ found[at], REDUNDANT)
-        found[at] += more
-        several |= rank < len(at)
-    return found, several
+    rest = -x.b if start is None else -x.b - x.A @ (x.B.T @ start)
+    if len(x.at.islands) == 1:
+        found, rank = least(x.A @ x.B.T, rest, REDUNDANT)
+        several = rank < len(found)
+    else:
+        found, several = np.empty(len(rest)), False
+        for at, *_ in x.at.islands:
+            found[at], rank = least(x.A[at] @ x.B[at].T, rest[at], REDUNDANT)
+            several |= rank < len(at)
+    return found if start is None else found + start, several
 
 
 def _undetermined(x: _System) -> Flags:
     """Which forces the equations leave open, because several bear a load together."""
     found = np.zeros(len(x.b), dtype=bool)
-    for at in x.islands:
+    for at, *_ in x.at.islands:
         _, sizes, kernel = np.linalg.svd(x.A[at] @ x.B[at].T)
         found[at] = (np.abs(kernel[sizes <= REDUNDANT * sizes[0]]) > SHARED).any(axis=0)
     return found
 
 
-def _shift(A: Array, Z: Array, y: Array, islands: list[Indices]) -> Array:
-    """The x with R x = y that is least in the metric of M, for A = R Z."""
-    pushes = np.zeros(len(y))
-    for at in islands:
-        pushes[at] = least(A[at] @ A[at].T, y[at], REDUNDANT)[0]
-    return np.asarray(Z @ (A.T @ pushes))
+def _shift(at: _Layout, R: Array, moves: Array, Z: Array, y: Array) -> Array:
+    """The v with R v = y that is least in the metric of M."""
+    A = moves[: len(R)]
+    return np.asarray(Z @ (A.T @ _balance(_System(at, R, A, A, -y), None)[0]))
 
 
 def _largest(x: Array) -> float:

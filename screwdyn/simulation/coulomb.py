@@ -4,8 +4,8 @@ docs/mathematics.md §13.
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,14 +77,15 @@ def forces(
     """
     law = _Law(G, b, low, high, cones, terms)
     x = least(law.G, -law.b, RANK)[0] if start is None else start / law.scale
-    stages: list[tuple[Callable[[Array, int], Array], int]] = [(law.swept, count) for count in SWEEPS]
-    stages += [(law.convex, count) for count in PROBLEMS if law.symmetric] + [(law.guessed, k) for k in range(GUESSES)]
+    problems = PROBLEMS if law.symmetric else ()
+    stages = (law.swept, SWEEPS), (law.convex, problems), (law.guessed, range(GUESSES))
     with np.errstate(over="ignore", invalid="ignore"):  # where there is no solution
-        for improved, count in stages:
-            x = improved(x, count)
-            found, left = law.newton(x)
-            if left <= EXACT:
-                return law.scale * found
+        for improved, counts in stages:
+            for count in counts:
+                x = improved(x, count)
+                found, left = law.newton(x)
+                if left <= EXACT:
+                    return law.scale * found
     raise ContactError(
         f"the forces of contacts, friction and stops were not found: what is left of their law is {left:.1e} of the "
         f"forces; with large friction, rigid bodies may have no solution. Reduce friction=, or the number of contacts"
@@ -97,20 +98,25 @@ def least(A: Array, y: Array, smallest: float) -> tuple[Array, int]:
     Singular values below ``smallest``, relative to the largest, count as zero. An orthogonal factorization is faster,
     but was seen to keep one that was rounding, whose noise was 1e-6 of the forces.
     """
-    from scipy.linalg.lapack import dgelsd
-
     if not y.size:
         return y, 0
-    x, _, rank, _ = dgelsd(A, y, *_space(len(y)), smallest)
+    (solve,) = lapack("dgelsd")
+    x, _, rank, _ = solve(A, y, *_space(len(y)), smallest)
     return x, rank
+
+
+@functools.cache
+def lapack(*names: str) -> tuple[Any, ...]:
+    """Functions of LAPACK, which are loaded with the first one."""
+    from scipy.linalg import lapack as functions
+
+    return tuple(getattr(functions, name) for name in names)
 
 
 @functools.cache
 def _space(n: int) -> tuple[int, int]:
     """Sizes of the work arrays for n equations of n numbers."""
-    from scipy.linalg.lapack import dgelsd_lwork
-
-    size, integers, _ = dgelsd_lwork(n, n, 1)
+    size, integers, _ = lapack("dgelsd_lwork")[0](n, n, 1)
     return int(size), integers
 
 
@@ -120,20 +126,25 @@ class _Law:
     def __init__(self, G: Array, b: Array, low: Array, high: Array, cones: Sequence[Cone], terms: Array | None) -> None:
         self.N = np.array([cone.normal for cone in cones], dtype=np.intp)
         self.T = np.array([cone.tangents for cone in cones], dtype=np.intp).reshape(-1, 2)
-        size = np.abs(np.diagonal(G))
+        size = np.abs(G.diagonal())
         size[self.T] = size[self.T].sum(axis=1, keepdims=True)
-        self.scale = 1 / np.sqrt(np.where(size > 0, size, 1.0))
-        self.G, self.b = G * np.multiply.outer(self.scale, self.scale), b * self.scale
+        moves = size > 0
+        self.scale = 1 / np.sqrt(np.where(moves, size, 1.0))
+        self.G, self.b = G * self.scale * self.scale[:, None], b * self.scale
+        self.dz = np.eye(len(b)) - self.G
         self.size = np.abs((b if terms is None else terms) * self.scale).max(initial=0.0)
-        # A row that cannot move has the force against b.
-        fixed = np.where(b > 0, low, high)
-        low, high = (np.where((size > 0) | (b == 0), bound, fixed) for bound in (low, high))
+        if not moves.all():  # a row that cannot move has the force against b
+            fixed, moves = np.where(b > 0, low, high), moves | (b == 0)
+            low, high = np.where(moves, low, fixed), np.where(moves, high, fixed)
         self.low, self.high = low / self.scale, high / self.scale
         self.low[self.T], self.high[self.T] = -np.inf, np.inf
         self.friction = np.array([cone.friction for cone in cones]) * self.scale[self.N] / self.scale[self.T[:, 0]]
         self.free = self.low[self.N] < self.high[self.N]
-        self.alone = np.delete(np.arange(len(b)), self.T.ravel())
-        self.symmetric = bool(np.abs(self.G - self.G.T).max(initial=0.0) <= SYMMETRIC)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether G is symmetric, so that problems with fixed slips are convex."""
+        return bool(np.abs(self.G - self.G.T).max(initial=0.0) <= SYMMETRIC)
 
     def newton(self, x: Array) -> tuple[Array, float]:
         """Where Newton's method on the natural map x − proj(x − u) ends, and what is left of it there.
@@ -142,38 +153,38 @@ class _Law:
         """
         left, slope = self._natural(x)
         for _ in range(STEPS):
-            rest = float(np.abs(left).max(initial=0.0))
-            error = rest / max(rest, self.size, float(np.abs(x).max(initial=0.0))) if rest else 0.0
+            rest = _largest(left)
+            error = rest / max(rest, self.size, _largest(x)) if rest else 0.0
             if error <= EXACT or not np.isfinite(error):
                 break
-            step, size = least(slope, left, RANK)[0], np.linalg.norm(left)
+            step, size = least(slope, left, RANK)[0], left @ left
             for share in HALVES:
                 near = x - share * step
                 left, slope = self._natural(near)
-                if np.linalg.norm(left) < (1 - 0.1 * share) * size:
+                if left @ left < (1 - 0.1 * share) ** 2 * size:
                     break
             x = near
         return x, error
 
     def _natural(self, x: Array) -> tuple[Array, Array]:
         """The natural map and its derivative (Alart and Curnier)."""
-        one, z = np.eye(len(x)), x - (self.G @ x + self.b)
-        p = np.clip(z, self.low, self.high)
-        dz = one - self.G
-        dp = np.where(((self.low < z) & (z < self.high))[:, None], dz, 0.0)
+        z, dz = x - (self.G @ x + self.b), self.dz
+        p = np.minimum(np.maximum(z, self.low), self.high)
+        slope = ((self.low < z) & (z < self.high))[:, None] * -dz
         y, radius = z[self.T], self.friction * p[self.N]
-        length = np.linalg.norm(y, axis=1)
-        for k in np.flatnonzero(length > radius).tolist():
+        length = np.sqrt((y * y).sum(axis=1))
+        for k in (length > radius).nonzero()[0].tolist():
             t, d, share = self.T[k], y[k] / length[k], radius[k] / length[k]
-            p[t] = radius[k] * d
-            dp[t] = np.outer(d, self.friction[k] * dp[self.N[k]]) + share * (dz[t] - np.outer(d, d @ dz[t]))
-        return x - p, one - dp
+            p[t], along = radius[k] * d, share * (d @ dz[t]) + self.friction[k] * slope[self.N[k]]
+            slope[t] = d[:, None] * along - share * dz[t]
+        slope.flat[:: len(x) + 1] += 1.0
+        return x - p, slope
 
     def swept(self, x: Array, count: int) -> Array:
         """X after sweeps of Gauss-Seidel over rows and pairs of tangents."""
-        x = x.copy()
+        x, alone = x.copy(), np.delete(np.arange(len(x)), self.T.ravel())
         for _ in range(count):
-            for i in self.alone.tolist():
+            for i in alone.tolist():
                 x[i] = min(max(x[i] - self.G[i] @ x - self.b[i], self.low[i]), self.high[i])
             for n, t, friction in zip(self.N, self.T, self.friction, strict=True):
                 y, radius = x[t] - self.G[t] @ x - self.b[t], friction * x[n]
@@ -213,3 +224,7 @@ class _Law:
         p[self.N] = np.where(self.free, np.maximum(nearest, 0), p[self.N])
         p[self.T] *= np.minimum(1.0, mu * p[self.N] / np.maximum(length, 1e-300))[:, None]
         return p
+
+
+def _largest(x: Array) -> float:
+    return float(np.abs(x).max(initial=0.0))

@@ -236,8 +236,18 @@ class SpringStops:
         reflected = limits.ratio**2
         self.stiffness = reflected * [stop.stiffness for stop in stops]
         self.damping = reflected * [stop.damping for stop in stops]
-        x = limits.excess(q)
-        self.pressed = (x > 0) | ((x == 0) & (limits.approach(qd) > 0))
+        self._begin(q, qd)
+
+    def resumed(self, q: Array, qd: Array) -> "SpringStops":
+        """The same, as they begin at a state."""
+        new = copy.copy(self)
+        new._begin(q, qd)
+        return new
+
+    def _begin(self, q: Array, qd: Array) -> None:
+        """Let those press whose limits are passed, or are reached and approached."""
+        x = self.limits.excess(q)
+        self.pressed = (x > 0) | ((x == 0) & (self.limits.approach(qd) > 0))
 
     def energy(self, q: Array) -> Array:
         """½ Σ stiffness x² of the distances x > 0 beyond the limits, (…), J."""
@@ -328,12 +338,16 @@ class EquationsOfMotion:
         self._ranks = self.closure.ranks(q) if self.closure is not None else {}
         bounds = bool(own.friction.any() or rigid.keys or model.topology.contacts)
         self.bounded = Bounded(self.tree, own.friction, rigid, q) if bounds else None
+        self.touching = bool(model.topology.contacts)
         self.settled = math.nan  # the time at which the contacts were last decided
         soft = Limits.of(tree, lambda joint: isinstance(by.get(joint), SpringStop))
         found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := by[joint], SpringStop)]
         self.springs = SpringStops(soft, found, q, qd) if found else None
         self.controller, self.disturbance = controller, disturbance
         self.none = np.zeros(model.nv)
+        # The joint of every position and freedom.
+        named = [(name, tree.joint(name)) for name in tree.joints]
+        self.joints = {x: on for name, on in named for x in (*on.position_names(name), *on.freedom_names(name))}
         # What :meth:`settle` has decided up to now, and the row of the change that comes before it.
         self.phases: list[Phase] = []
         self._row: int | None = None
@@ -343,10 +357,13 @@ class EquationsOfMotion:
             if function is not None:
                 function.enter(self.tree)
 
-    @property
-    def touching(self) -> bool:
-        """Whether there are contacts."""
-        return bool(self.model.topology.contacts)
+    def resumed(self, y: Array) -> "EquationsOfMotion":
+        """The same, as they begin at the state after an impact."""
+        new, (q, qd) = copy.copy(self), self.parts(y)
+        new.settled, new.phases, new._row = math.nan, [], None
+        new.bounded = None if self.bounded is None else self.bounded.resumed(q)
+        new.springs = None if self.springs is None else self.springs.resumed(q, qd)
+        return new
 
     def parts(self, y: Array) -> tuple[Array, Array]:
         """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
@@ -402,7 +419,7 @@ class EquationsOfMotion:
         force, bounded = self.forces(t, q, qd)[1], self.bounded
         if bounded is None:
             return force
-        force = force + bounded.pushes(q, qd, bounded.act(q, qd, force).forces)
+        force = force + bounded.pushes(q, qd, bounded.forces(bounded.act(q, qd, force)))
         return force + bounded.reaction(q, qd, force)
 
     def jacobian(self, t: float, y: Array) -> Array:
@@ -433,9 +450,10 @@ class EquationsOfMotion:
         if self.bounded is None:
             return tau, self.tree.forward_dynamics(q, qd, force), force.copy(), np.zeros((0, 4))
         acting, bounded = self.bounded.act(q, qd, force), self.bounded
+        found = bounded.forces(acting)
         if self.closure is not None:  # what loops transmit depends on these forces
-            force = force + bounded.reaction(q, qd, force + bounded.pushes(q, qd, acting.forces))
-        return tau, acting.qdd, force.copy(), np.column_stack([bounded.state, acting.forces])
+            force = force + bounded.reaction(q, qd, force + bounded.pushes(q, qd, found))
+        return tau, acting.qdd, force.copy(), np.column_stack([bounded.state, found])
 
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
         """q̈, (nv,), for all joint forces but those on freedoms that are held, without contacts."""
@@ -470,9 +488,9 @@ class EquationsOfMotion:
         """Decide which springs press and which freedoms are held, whose rates in y are zero but for rounding."""
         if self.springs is not None:
             self.springs.settle(y[: self.nq])
-        bounded = self.bounded
+        bounded, before = self.bounded, np.zeros(0)
         if bounded is not None:
-            q, qd = self.parts(y)
+            (q, qd), before = self.parts(y), bounded.state
             bounded.settle(q, qd, self.forces(t, q, qd)[1] - bounded.force)
             y[self.nq + bounded.held] = 0.0
         if bounded is not None or self.springs is not None:
@@ -484,9 +502,11 @@ class EquationsOfMotion:
                 self.phases.append(phase)
             self._row = None
         if self.touching and bounded is not None:
-            before = self.energy(y)
-            y[: self.n] = self.closed(y)[: self.n]
-            y[self.n + 1] += before - self.energy(y)  # what an end of slips takes away, which counts as rounding
+            same = np.array_equal(before, bounded.state) and not np.count_nonzero(bounded.begun)
+            closed = y if same else self.closed(y)  # as after the last step if the same is closed
+            if closed is not y:  # what an end of slips takes away counts as rounding
+                y[self.n + 1] += self.energy(y) - self.energy(closed)
+                y[: self.n] = closed[: self.n]
             bounded.begun[:] = False
             self.settled = t
 
@@ -499,7 +519,7 @@ class EquationsOfMotion:
 
         See :meth:`Closure.project` and :meth:`Bounded.project`.
         """
-        if self.closure is None and not self.touching:
+        if self.closure is None and (self.bounded is None or not np.count_nonzero(self.bounded.state)):
             return y
         q, qd = (self.bounded or Closure(self.tree)).project(*self.parts(y))
         return np.concatenate([q, qd, y[..., self.n :]], axis=-1)

@@ -18,7 +18,7 @@ from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
 from screwdyn.simulation.bounded import CHANGES
 from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Stops, guarded
-from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial
+from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial, Together
 from screwdyn.simulation.recording import Energy, Samples
 
 # Which of the two states at the time of an event.
@@ -31,6 +31,8 @@ MOST_CHANGES, AT_ONCE = 50, 1e-12
 WITHIN = 8
 # Time after which a run shows its progress unasked, s.
 LONG = 10.0
+# Of the estimated time up to the end of a flight, the first step, so that it does not end just before.
+BEYOND = 1.01
 # Nodes that determine the polynomial of one step of any integrator.
 NODES = 14
 # Steps after which the progress is judged; with contacts, whose slips begin and end in many short steps.
@@ -51,7 +53,7 @@ class TreeMotion(Samples):
     """The motion of one tree between two changes: samples, and the integrator's polynomials in order of time."""
 
     tree: Robot
-    pieces: Sequence[Polynomial]
+    pieces: Sequence[Polynomial | Together]
     # All joint forces but those that hold freedoms and those of contacts, (k, nv).
     force: Array
     # State and forces of the points of contacts, (k, points, 4).
@@ -83,16 +85,21 @@ class TreeMotion(Samples):
         model = self.tree.model
         nq, n = model.nq, model.nq + model.nv
         y, qdd = np.empty((len(times), n)), np.empty((len(times), n - nq))
-        x = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
         owners = np.maximum(np.searchsorted([piece.t_old for piece in self.pieces], times, side="right") - 1, 0)
         for k in np.unique(owners):
-            piece, at = self.pieces[k], owners == k
-            y[at] = piece(times[at])[:n].T
-            length = piece.t - piece.t_old
-            rates = piece(piece.t_old + 0.5 * length * (x + 1))[nq:n].T
-            slope = chebyshev.chebder(chebyshev.chebfit(x, rates, NODES - 1))
-            qdd[at] = chebyshev.chebval(2 * (times[at] - piece.t_old) / length - 1, slope).T * (2 / length)
+            at = owners == k
+            found, qdd[at] = solution(self.pieces[k], times[at], nq, n)
+            y[at] = found[:, :n]
         return model.configurations.normalized(y[:, :nq]), y[:, nq:], qdd
+
+
+def solution(piece: Polynomial | Together, times: Array, nq: int, n: int) -> tuple[Array, Array]:
+    """Y and the accelerations, (k, n − nq), of an integrator's polynomial at times in its step."""
+    x, length = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES), piece.t - piece.t_old
+    rates = piece(piece.t_old + 0.5 * length * (x + 1))[nq:n].T
+    slope = chebyshev.chebder(chebyshev.chebfit(x, rates, NODES - 1))
+    qdd = chebyshev.chebval(2 * (times - piece.t_old) / length - 1, slope).T * (2 / length)
+    return piece(times).T, np.asarray(qdd)
 
 
 class Recorder:
@@ -146,9 +153,7 @@ class Recorder:
             torque, qdd, force = (np.array(x).reshape(qd.shape) for x in derived)
             contact = np.array(contacts)
         model, tree, t = equations.model, equations.tree, np.concatenate(self.times)
-        named = [(name, tree.joint(name)) for name in tree.joints]
-        joints = {x: joint for name, joint in named for x in (*joint.position_names(name), *joint.freedom_names(name))}
-        samples = model.positions, model.coordinates, t, q, qd, qdd, torque, joints
+        samples = model.positions, model.coordinates, t, q, qd, qdd, torque, equations.joints
         motion = TreeMotion(*samples, tree, self.pieces, force, contact)
         kinetic = np.asarray(tree.kinetic_energy(q, qd))
         return motion, (kinetic, equations.potential(q), *y[:, equations.n :].T)
@@ -312,7 +317,7 @@ class HybridSimulation:
         hidden = sys.stderr is None or not (sys.stderr.isatty() if progress is None else progress)
         delay = LONG if progress is None else 0.0
         with tqdm(total=self.end - self.start, disable=hidden, bar_format=looks, delay=delay) as bar:
-            self._enter(t, y)
+            self._enter(t, y, self.equations_from(y))
             self._begin_beyond(t, y, ())
             while True:
                 y = self._events(t, y, fired)
@@ -330,9 +335,13 @@ class HybridSimulation:
         energy = Energy(*(np.concatenate(column) for column in zip(*self.columns, strict=True)))
         return tuple(self.motions), energy, tuple(self.happened)
 
-    def _enter(self, t: float, y: Array) -> None:
-        """Begin the motion of the present tree at y."""
-        self.equations = EquationsOfMotion(self.tree, self.controller, self.disturbance, self.stops, y)
+    def equations_from(self, y: Array) -> EquationsOfMotion:
+        """The equations of the present tree, from y on."""
+        return EquationsOfMotion(self.tree, self.controller, self.disturbance, self.stops, y)
+
+    def _enter(self, t: float, y: Array, equations: EquationsOfMotion) -> None:
+        """Begin a motion at y."""
+        self.equations = equations
         self.equations.check_rates(t, y[self.equations.nq : self.equations.n])
         self.recorder = Recorder(self.equations, t, self.start, self.step)
         self.guard = StallGuard(self.equations, self.integrator, self.end, t, y)
@@ -373,7 +382,7 @@ class HybridSimulation:
             error.add_note(f"in a {type(what).__name__} at t = {t:g} s")
             raise
         y, beyond = np.concatenate([event.state.q, event.state.qd, y[-ENERGIES:]]), self.passages.beyond
-        self._enter(t, y)
+        self._enter(t, y, self.equations_from(y))
         event = replace(event, state=self._state(y))
         brought = float(self.equations.potential(event.state.q)) - potential + event.kinetic_energy_brought
         self.booked = self.booked + np.array([event.energy_lost, brought])
@@ -402,7 +411,7 @@ class HybridSimulation:
         lost = struck.lost + equations.energy(y)
         lost -= equations.energy(np.concatenate([struck.q, qd]))
         y = np.concatenate([struck.q, struck.qd, y[-ENERGIES:]])
-        self._enter(t, y)
+        self._enter(t, y, equations.resumed(y))
         self.booked = self.booked + np.array([lost, 0.0])
         if struck.hits.size:
             self._report_contact(t, y, "touch", struck.hits.tolist(), struck.impulses, lost)
@@ -444,6 +453,7 @@ class HybridSimulation:
         q, qd = equations.parts(y)
         flight = bounded.flight(q, qd, equations.forces(t, q, qd)[1])
         if flight < math.inf:  # a long first step has errors larger than the height of a short flight
+            flight *= BEYOND
             self.stride = min(self.stride or flight, flight)
         return before != self.touching
 
@@ -517,6 +527,7 @@ class HybridSimulation:
                 t = found[0]
                 y = piece(t)
             if equations.closure is not None or equations.touching:
+                free = y
                 try:
                     y = equations.closed(y)
                 except LoopError as error:
@@ -524,7 +535,7 @@ class HybridSimulation:
                 rested = equations.step(y)
                 if found is None and rested is not None:
                     found = t, len(conditions) + rested
-                if found is None:
+                if found is None and y is not free:
                     solver.y, solver.f[:] = y, equations.rate(t, y)
             guard.step(t, y, longest)
             self.recorder.step_to(t, piece)

@@ -1,14 +1,16 @@
 """Integrators, step by step, and the first rise of a function through zero within a step."""
 
 import functools
+import itertools
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, Indices
 from screwdyn.forms.configurations import Key, Limits
 
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
@@ -95,10 +97,29 @@ class Polynomial(NamedTuple):
 
     def __call__(self, t: Any) -> Array:
         """Y at a time, (n,), or at several times, (n, times)."""
+        if isinstance(t, float):
+            part = (t - self.t_old) / (self.t - self.t_old)
+            products = itertools.accumulate(([part, 1 - part] * len(self.terms))[: len(self.terms)], operator.mul)
+            return np.asarray(np.dot(list(products), self.terms) + self.y_old)
         x = (np.asarray(t) - self.t_old) / (self.t - self.t_old)
         factors = np.empty((len(self.terms), *x.shape))
         factors[::2], factors[1::2] = x, 1 - x
         return np.asarray((np.multiply.accumulate(factors, axis=0).T @ self.terms + self.y_old).T)
+
+
+class Together(NamedTuple):
+    """The solutions of all islands over one interval, and their rows in that of the tree."""
+
+    t_old: float
+    t: float
+    parts: Sequence[tuple[Indices, Polynomial]]
+
+    def __call__(self, t: Any) -> Array:
+        """[q; q̇] at a time, (nq + nv,), or at several times, (nq + nv, times)."""
+        y = np.empty((sum(len(rows) for rows, _ in self.parts), *np.shape(t)))
+        for rows, piece in self.parts:
+            y[rows] = piece(t)[: len(rows)]
+        return y
 
 
 class RungeKutta8:
@@ -225,7 +246,7 @@ class Crossings:
 
         def entry(k: int, s: float) -> float:
             f, i = self.entries[k]
-            return float(np.atleast_1d(f(s, piece(s)))[i])
+            return float(np.asarray(f(s, piece(s))).flat[i])
 
         ends = dict.fromkeys(np.flatnonzero((before <= 0) & (after > 0)).tolist(), end)
         return next(iter(_rises(entry, ends, piece.t_old)), None)

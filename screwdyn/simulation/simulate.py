@@ -29,6 +29,7 @@ from screwdyn.simulation.bounded import STATES
 from screwdyn.simulation.equations import Stops, Torque, Wrenches, guarded
 from screwdyn.simulation.hybrid import HybridSimulation, Side, TreeMotion
 from screwdyn.simulation.integrators import METHODS, Integrator
+from screwdyn.simulation.islands import simulated
 from screwdyn.simulation.recording import Recording
 
 if TYPE_CHECKING:
@@ -655,7 +656,7 @@ def simulate(
         simulation = HybridSimulation(
             tree, start, end, step, integrator, controller, disturbance, stops, events, impacts == "by pairs"
         )
-        ended = simulation.run(state, progress)
+        ended = simulated(simulation, state, progress) if sensitivities is False else simulation.run(state, progress)
         count, made = controller.calls if controller else 0, None
         if sensitivities is not False:
             from screwdyn.simulation.sensitivities import derivatives_of

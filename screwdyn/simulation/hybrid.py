@@ -18,7 +18,7 @@ from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
 from screwdyn.simulation.bounded import CHANGES
 from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Stops, guarded
-from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial
+from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial, solution
 from screwdyn.simulation.recording import Energy, Samples
 
 # Which of the two states at the time of an event.
@@ -80,12 +80,11 @@ class TreeMotion(Samples):
             return self.q[at], self.qd[at], self.qdd[at]
         model = self.tree.model
         nq, n = model.nq, model.nq + model.nv
-        y, qdd = np.empty((len(times), n)), np.empty((len(times), n - nq))
+        y, qdd = solution(self.pieces, times, n), np.empty((len(times), n - nq))
         x = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
         owners = np.maximum(np.searchsorted([piece.t_old for piece in self.pieces], times, side="right") - 1, 0)
         for k in np.unique(owners):
             piece, at = self.pieces[k], owners == k
-            y[at] = piece(times[at])[:n].T
             length = piece.t - piece.t_old
             rates = piece(piece.t_old + 0.5 * length * (x + 1))[nq:n].T
             slope = chebyshev.chebder(chebyshev.chebfit(x, rates, NODES - 1))

@@ -35,6 +35,7 @@ from screwdyn.physics.closure import Closure
 from screwdyn.screws import screw
 from screwdyn.simulation.equations import EquationsOfMotion, Phase
 from screwdyn.simulation.hybrid import TreeMotion
+from screwdyn.simulation.integrators import solution
 
 # Step of central differences, of angles, lengths and relative to sizes of numbers.
 _STEP = 1e-5
@@ -103,9 +104,9 @@ class Symbol:
     def homes(self) -> Homes:
         """How home poses move with it, (6,) each."""
         start = _homes(self.start)
-        ends = (_homes(self.moved[s]) for s in (_STEP, -_STEP))
-        plus, minus = ({x: _from_home(start[x], T) for x, T in end.items()} for end in ends)
-        return {x: (plus[x] - minus[x]) / (2 * _STEP * self.size) for x in start if (plus[x] - minus[x]).any()}
+        plus, minus = (_twists(start, _homes(self.moved[s])) for s in (_STEP, -_STEP))
+        twists = zip(start, (plus - minus) / (2 * _STEP * self.size), strict=True)
+        return {x: twist for x, twist in twists if twist.any()}
 
 
 @dataclass(frozen=True)
@@ -201,13 +202,10 @@ class Stretch:
 
     def path(self, times: Array) -> tuple[Array, Array]:
         """Positions and rates at times of the motion, by the polynomials of the integrator."""
-        motion, model = self.motion, self.motion.tree.model
-        owners = np.searchsorted([piece.t_old for piece in motion.pieces], times, side="right") - 1
-        y = np.empty((len(times), model.nq + model.nv))
-        for k in np.unique(owners):
-            y[owners == k] = motion.pieces[max(k, 0)](times[owners == k])[: y.shape[1]].T
+        model = self.motion.tree.model
+        y = solution(self.motion.pieces, times, model.nq + model.nv)
         q, qd = model.configurations.normalized(y[:, : model.nq]), y[:, model.nq :]
-        return Closure(motion.tree).project(q, qd)
+        return Closure(self.motion.tree).project(q, qd)
 
     def kinks(self, phase: Phase, until: float) -> Array:
         """The times in a phase at which springs of stops begin or cease to act, or torques become the largest."""
@@ -649,18 +647,24 @@ class Sensitivities:
             other = d.tree(tree, s).copy()
             after = change(other, _moved(other, q, qd, s * d.state), d, s)
             _check_joints(other.topology, (d.symbol.tree(here, s) if d.symbol else here).topology)
-            moved = [_from_home(places[x], T) for x, T in _homes(other.topology).items()]
-            return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, *moved])
+            twists = _twists(places, _homes(other.topology)).ravel()
+            return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, twists])
 
         directions, shares = self._directions(P, x)
         m, names = 2 * len(state.qd), [*tree.coordinates, *(f"{name}'" for name in tree.coordinates)]
         total = np.zeros((m + 6 * len(places), P.shape[1]))
         now = [*here.coordinates, *(f"{name}'" for name in here.coordinates)]
         kept = np.array([[float(a == b) for b in names] for a in now] + [[0.0] * 2 * n] * 6 * len(places))
-        # What a change does along a direction in general position it does along all: many leave all rates as they are.
+        # What a change does along a direction in general position it does along all: many leave all rates as they are,
+        # others all momenta along freedoms that go on.
         general = Direction(np.cos(np.arange(1.0, 2 * n + 1)))
-        if np.abs(_slope(partial(outcome, general)) - kept @ general.state).max(initial=0.0) < _UNMOVED:
-            total, directions, shares = kept @ P, directions[2 * n :], shares[2 * n :]
+        found, DR = _slope(partial(outcome, general)), kept
+        if np.abs(found - DR @ general.state).max(initial=0.0) >= _UNMOVED:
+            gone = np.flatnonzero(~kept[:, :n].any(axis=0))
+            DR = _by_momenta(tree, q, qd, here, state, kept)
+            DR[:, gone] = np.array([_slope(partial(outcome, Direction(d))) for d in np.eye(2 * n)[gone]]).reshape(-1, len(DR)).T
+        if np.abs(found - DR @ general.state).max(initial=0.0) < _UNMOVED * (1 + np.abs(DR).max(initial=0.0)):
+            total, directions, shares = DR @ P, directions[2 * n :], shares[2 * n :]
             rates = range(0)
         else:
             rates = range(n, 2 * n)
@@ -773,6 +777,25 @@ def _stopping(tree: Robot, q: Array, rows: npt.NDArray[np.intp]) -> Array:
     if tree.loops:
         found -= tree._closing(np.tile(q, (len(rows), 1)), found @ tree.constraint_jacobian(q).T)[0]
     return _without(found.T, rows)
+
+
+def _by_momenta(tree: Robot, q: Array, qd: Array, after: Robot, state: State, kept: Array) -> Array:
+    """∂(state after)/∂(state before) of a change that keeps the momenta along the freedoms that go on.
+
+    ``kept`` has ones where freedoms, and their rates, go on: M⁺ δν⁺ = (δp)⁻ − δ(M⁺) ν⁺ in their rows.
+    """
+    DR, n, m = kept.copy(), len(qd), len(state.qd)
+
+    def momenta(at: Robot, q: Array, qd: Array, along: Array) -> Array:
+        space, q = at.model.configurations, np.broadcast_to(q, (len(along), len(q)))
+        ends = (at.joint_momentum(space.integrate(q, s * along), qd) for s in (_STEP, -_STEP))
+        return np.asarray(np.subtract(*ends).T / (2 * _STEP))
+
+    go = kept[:m, :n]
+    p = go @ np.hstack([momenta(tree, q, qd, np.eye(n)), tree.mass_matrix(q)])
+    p[:, :n] -= momenta(after, state.q, state.qd, go.T)
+    DR[m : 2 * m] = np.linalg.solve(after.mass_matrix(state.q), p)
+    return DR
 
 
 def _numbers(part: object, attribute: str) -> Array | None:
@@ -889,9 +912,13 @@ def _check_joints(after: Topology, known: Topology) -> None:
             )
 
 
-def _from_home(home: Array, T: Array) -> Array:
-    """The twist from one home pose to another, (6,); most links have not moved."""
-    return np.zeros(6) if T is home or np.array_equal(T, home) else screw.log(screw.inverse(home) @ T)
+def _twists(homes: Mapping[Key, Array], now: Mapping[Key, Array]) -> Array:
+    """The twists from home poses to others, (k, 6), most of which have not moved."""
+    T, X = (np.array([x[key] for key in homes]).reshape(-1, 4, 4) for x in (homes, now))
+    found, moved = np.zeros((len(T), 6)), (T != X).any(axis=(1, 2))
+    if moved.any():
+        found[moved] = screw.log(screw.inverse(T[moved]) @ X[moved])
+    return found
 
 
 def _with_homes(tree: Robot, twists: Mapping[Key, Array]) -> Robot:

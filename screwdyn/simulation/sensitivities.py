@@ -49,7 +49,7 @@ _DEPENDENT = 1e-9
 # least length, relative or in s, such as between a call and an event that rounding tells apart.
 _CUBIC, _LEAST, _SHORTEST = 4e-3, 1e-4, 1e-12
 # Steps of the run in a motion of which all begin an interval; intervals that are solved together, for their memory.
-_FEW, _AT_ONCE = 10, 256
+_FEW, _AT_ONCE = 20, 256
 # Calls of a function of the user from which its derivatives at many are found.
 _NODES = 14
 # Halvings of a step of a run down to rounding.
@@ -92,7 +92,8 @@ class Symbol:
                 elif locked is not None and locked.joint is then.unlocked.joint:
                     other = locked._replace(joint=now[name].unlocked.joint)
                     q = np.array(locked.q)
-                    locked = _slid(other, at.name, pose_at(other.joint, q), pose_at(locked.joint, q))
+                    T, X = pose_at(other.joint, q), pose_at(locked.joint, q)
+                    locked = _slid(other, at.name, screw.log(screw.inverse(T) @ X))
                 found.append(replace(at, link=link, joint=joint, locked=locked))
         loops = dict(tree.topology.loops)
         for name, loop in loops.items():
@@ -438,22 +439,38 @@ class Sensitivities:
 
     def _solved(self, x: Stretch, phase: Phase, intervals: Array) -> tuple[Array, Array, Array]:
         """Φ, (k, 2 nv, 2 nv), and β of δx₁ = Φ δx₀ + β u over intervals, and the share of cubic parts of the slopes."""
-        starts, h, n = intervals[:, 0], np.diff(intervals)[:, 0], 2 * x.n
-        A, b = self._linear(x, phase, (starts[:, None] + h[:, None] * _POINTS).ravel())
-        A, b = A.reshape(len(h), 4, n, n), b.reshape(len(h), 4, n, b.shape[-1])
-        shares = h[:, None, None, None, None] * _UP_TO[:, None, :, None]
-        system = np.eye(4 * n) - (shares * A[:, :, :, None, :]).reshape(len(h), 4 * n, 4 * n)
-        right = np.concatenate([A, b], axis=-1)
-        slopes = np.linalg.solve(system, right.reshape(len(h), 4 * n, right.shape[-1])).reshape(right.shape)
+        starts, h, n = intervals[:, 0], np.diff(intervals)[:, 0], x.n
+        R, A, b = self._linear(x, phase, (starts[:, None] + h[:, None] * _POINTS).ravel())
+        driven, m = b.any(axis=(0, 1)), 4 * n  # the slopes of rates in the four stages are the unknowns
+        R, A, b = (y.reshape(len(h), 4, n, y.shape[-1]) for y in (R, A, b[..., driven]))
+        a, one = (h[:, None, None] * _UP_TO)[:, :, None, :, None], np.eye(n)
+        # Slopes of positions, positions and rates in the stages, by these unknowns, by the state before and by u.
+        rates = np.zeros((len(h), 4, n, m + 2 * n + b.shape[-1]))
+        rates[..., :m] = (a * one[:, None]).reshape(len(h), 4, n, m)
+        rates[..., m + n : m + 2 * n] = one
+        turned = rates - R @ np.eye(n, rates.shape[-1], m)
+        if R.any():
+            turning = np.eye(m) + (a * R[:, :, :, None]).reshape(len(h), m, m)
+            turned = np.linalg.solve(turning, turned.reshape(len(h), m, -1)).reshape(turned.shape)
+        places = (a[:, :, 0, :, 0] @ turned.reshape(len(h), 4, -1)).reshape(turned.shape) + np.eye(n, turned.shape[-1], m)
+        found = A[..., :n] @ places + A[..., n:] @ rates
+        found[..., m + 2 * n :] += b
+        left, right = found.reshape(len(h), m, -1)[..., :m], found.reshape(len(h), m, -1)[..., m:]
+        slopes = np.linalg.solve(np.eye(m) - left, right)
+        slopes = np.concatenate(
+            [turned[..., m:] + turned[..., :m] @ slopes[:, None], slopes.reshape(len(h), 4, n, -1)], axis=2
+        )
         both = np.array([_WEIGHTS, _THIRD]) @ slopes.reshape(len(h), 4, -1)
         mean, third = both.swapaxes(0, 1).reshape(2, len(h), *slopes.shape[2:])
         total, cubic = h[:, None, None] * mean, np.abs(third).max(axis=1, initial=0.0)
         size = np.abs(slopes).max(axis=(1, 2), initial=1e-300)
         share = cubic / (size + 1e-6 * size.max(axis=1, keepdims=True, initial=0.0))
-        return np.eye(n) + total[..., :n], total[..., n:], share.max(axis=1, initial=0.0)
+        beta = np.zeros((len(h), 2 * n, len(driven)))
+        beta[..., driven] = total[..., 2 * n :]
+        return np.eye(2 * n) + total[..., : 2 * n], beta, share.max(axis=1, initial=0.0)
 
-    def _linear(self, x: Stretch, phase: Phase, times: Array) -> tuple[Array, Array]:
-        """A, (k, 2 nv, 2 nv), and b, (k, 2 nv, p) after columns of held torques, at some times of a motion."""
+    def _linear(self, x: Stretch, phase: Phase, times: Array) -> tuple[Array, Array, Array]:
+        """R, A and b of δq̇ = δν − R δq and δν̇ = A δx + b u, (k, nv, …), at some times of a motion."""
         tree, model, n, held = x.motion.tree, x.motion.tree.model, x.n, phase.held
         q, qd = x.path(times)
         x.enter(phase)
@@ -467,15 +484,11 @@ class Sensitivities:
             project = _without(columns, held)
         by_tau = project @ by[2]
         K, L = self._feedback(x, phase, times, q, qd)
-        A = np.zeros((len(times), 2 * n, 2 * n))
-        A[:, :n, :n], A[:, :n, n:] = -model.chart_rotation(qd), np.eye(n)
-        A[:, n:] = project @ np.concatenate([by[0], by[1]], axis=-1) + by_tau @ K
-        b = np.zeros((len(times), 2 * n, len(self.parameters)))
-        b[:, n:] = by_tau @ L
+        A, b = project @ np.concatenate([by[0], by[1]], axis=-1) + by_tau @ K, by_tau @ L
         qdd = tree.forward_dynamics(q, qd, force) if self._links else qd
         for link, at in self._inertial():
             if link in tree.links:
-                b[:, n:, at] -= by_tau @ tree.reference_regressor(link, q, qd, qd, qdd)
+                b[..., at] -= by_tau @ tree.reference_regressor(link, q, qd, qd, qdd)
         directions, shares = x.of_tree
         if directions:
 
@@ -485,10 +498,10 @@ class Sensitivities:
                 return np.asarray(other.forward_dynamics(q, qd, force + more))
 
             own = _own_force(tree, phase, q, qd)
-            b[:, n:] += project @ _slopes(moved, directions) @ shares
+            b += project @ _slopes(moved, directions) @ shares
         if x.sampled:
-            b = np.concatenate([np.concatenate([np.zeros_like(by_tau), by_tau], axis=1), b], axis=-1)
-        return A, b
+            b = np.concatenate([by_tau, b], axis=-1)
+        return model.chart_rotation(qd), A, b
 
     def _feedback(self, x: Stretch, phase: Phase, times: Array, q: Array, qd: Array) -> tuple[Array, Array]:
         """Derivatives of the joint forces by the state, (k, nv, 2 nv), and by parameters, (k, nv, p)."""
@@ -927,11 +940,13 @@ def _with_homes(tree: Robot, twists: Mapping[Key, Array]) -> Robot:
     moved, loops = [], dict(tree.topology.loops)
     for name in {name: None for kind, name in twists if kind != "loop"}:
         at = tree.topology.attachments[name]
-        home, locked = at.home @ screw.exp(twists.get(("link", name), still)), at.locked
+        twist, locked = twists.get(("link", name), still), at.locked
+        home = at.home @ screw.exp(twist)
         if locked is not None:  # it will be unlocked where it is
-            unlocked = locked.home @ screw.exp(twists.get(("locked", name), still))
-            before, now = (screw.inverse(T) @ X for T, X in ((locked.home, at.home), (unlocked, home)))
-            locked = _slid(locked._replace(home=unlocked), at.name, before, now)
+            if (own := twists.get(("locked", name))) is not None:
+                twist = twist - screw.twist_in(screw.inverse(locked.home) @ at.home, own)
+                locked = locked._replace(home=locked.home @ screw.exp(own))
+            locked = _slid(locked, at.name, twist)
         moved.append(at.by(at.joint, home, locked))
     for (kind, name), twist in twists.items():
         if kind == "loop":
@@ -940,9 +955,9 @@ def _with_homes(tree: Robot, twists: Mapping[Key, Array]) -> Robot:
     return tree
 
 
-def _slid(locked: Locked, name: str, before: Array, now: Array) -> Locked:
-    """A locked joint whose positions have moved as far as a link between two poses."""
-    rates = np.linalg.lstsq(locked.joint.screws, screw.log(screw.inverse(before) @ now))[0]
+def _slid(locked: Locked, name: str, twist: Array) -> Locked:
+    """A locked joint whose positions have moved by a small twist of its link, in its own frame."""
+    rates = np.linalg.lstsq(locked.joint.screws, twist)[0]
     space = ConfigurationSpace({name: locked.joint})
     q = space.integrate(np.array(locked.q), np.asarray(rates, np.float64))
     return locked._replace(q=tuple(q.tolist()))

@@ -1,7 +1,7 @@
 """Derivatives of a run by its start, inertias of links, gains, symbols and events, through changes of the tree.
 
 Between changes δx = (δq along the freedoms, δν) obeys δẋ = A δx + b, with A of the linearized equation of motion and b
-for parameters and for torques that are held. It is solved by collocation at Gauss points (order 8), in intervals that
+for parameters and for torques that are held. It is solved by collocation at Gauss points (order 10), in intervals that
 are divided until the slopes in each are smooth. At a change each column is moved along the motion to the time at which
 the change happens for it, through the change, and back: the saltation matrix
 Ξ = DR + (F⁺ − DR F⁻) h_x / (h_x F⁻) (Burden, Sastry, Koditschek and Revzen 2016). DR is taken by differences of the
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
 from typing import Any
@@ -45,9 +45,9 @@ _STILL, _SMALL = 1e-11, 1e-9
 _UNMOVED = 1e-9
 # Singular values of mobilities, relative to the largest, that count as zero where loops and stops hold the same.
 _DEPENDENT = 1e-9
-# Share of the cubic part of the slopes in an interval above which it is divided; least part of a step of the run, and
-# least length, relative or in s, such as between a call and an event that rounding tells apart.
-_CUBIC, _LEAST, _SHORTEST = 4e-3, 1e-4, 1e-12
+# Share of the last term, of degree 4, of the slopes in an interval above which it is divided; least part of a step of
+# the run, and least length, relative or in s, such as between a call and an event that rounding tells apart.
+_ROUGH, _LEAST, _SHORTEST = 1e-3, 1e-4, 1e-12
 # Steps of the run in a motion of which all begin an interval; intervals that are solved together, for their memory.
 _FEW, _AT_ONCE = 20, 256
 # Calls of a function of the user from which its derivatives at many are found.
@@ -55,32 +55,122 @@ _NODES = 14
 # Halvings of a step of a run down to rounding.
 _HALVINGS = 50
 # Gauss-Legendre points on (0, 1), their weights, the integrals of their Lagrange polynomials up to each point, and the
-# weights that give the cubic part of a function.
-_POINTS, _WEIGHTS = (0.5 * (np.polynomial.legendre.leggauss(4)[0] + 1), 0.5 * np.polynomial.legendre.leggauss(4)[1])
-_UP_TO = np.array([_POINTS**k / k for k in range(1, 5)]).T @ np.linalg.inv(np.vander(_POINTS, increasing=True))
-_THIRD = 7 * _WEIGHTS * np.polynomial.legendre.legval(2 * _POINTS - 1, [0, 0, 0, 1])
+# weights that give the last term of a function.
+_STAGES = 5
+_POINTS, _WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(_STAGES))
+_POINTS += 0.5
+_UP_TO = np.array([_POINTS**k / k for k in range(1, _STAGES + 1)]).T @ np.linalg.inv(
+    np.vander(_POINTS, increasing=True)
+)
+_LAST = (2 * _STAGES - 1) * _WEIGHTS * np.polynomial.legendre.legval(2 * _POINTS - 1, [0] * (_STAGES - 1) + [1])
 
 # Twists of the homes of links and of loops by parameter, (6, p), by kind and name.
 Key = tuple[str, str]
 Homes = dict[Key, Array]
-# A number of a function or of a change: the name of its owner, the attribute, the entry of this, the size of a step.
-Number = tuple[str, str, tuple[int, ...], float]
 
 
-class Symbol:
+class Quantity:
+    """What is the same all the time and a parameter: names of its numbers, and sizes of steps of these, (k,).
+
+    Its methods give a tree of the run, a change, and a function of the user, where the numbers are ``more``, (k,).
+    """
+
+    names: tuple[str, ...] = ()
+    sizes: Array = np.zeros(0)
+    # The name of the function or of the change that has it as an attribute.
+    owner = ""
+
+    def tree(self, tree: Robot, more: Array) -> Robot:
+        """A tree, itself if it does not depend on them."""
+        return tree
+
+    def change(self, happened: Happened, more: Array) -> Any:
+        """A change."""
+        return happened.what
+
+    @contextmanager
+    def function(self, source: Any, more: Array) -> Iterator[None]:
+        """Let a function have them."""
+        yield
+
+
+class Body(Quantity):
+    """The ten numbers of a link, and sizes that a body allows: m, m r and m r² with r its least radius of gyration."""
+
+    def __init__(self, link: str, trees: Sequence[Robot]) -> None:
+        bodies = [tree.link(link).inertia for tree in trees if link in tree.links]
+        body = next((x for x in bodies if x is not None), None)
+        mass = 1.0 if body is None else float(body.mass)
+        least = 0.0 if body is None else float(np.linalg.eigvalsh(np.asarray(body.tensor, dtype=np.float64))[0])
+        if body is not None and not least > 0.0:
+            raise InertiaError(
+                f"derivatives by the numbers of {link!r} need a body with inertia about every axis, unlike a rod or a "
+                f"point"
+            )
+        radius = np.sqrt(least / mass) if body is not None else 1e-2
+        self.link, self.names = link, tuple(f"{link}.{name}" for name in INERTIAL)
+        self.sizes = mass * np.repeat([1.0, radius, radius**2], [1, 3, 6])
+
+    def tree(self, tree: Robot, more: Array) -> Robot:
+        """A copy with another body, if it has the link."""
+        if self.link not in tree.links:
+            return tree
+        topology, tree = tree.topology, tree.copy()
+        tree.topology = topology.set_inertia(self.link, _larger(tree.link(self.link).inertia, more))
+        return tree
+
+    def change(self, happened: Happened, more: Array) -> Any:
+        """A change that brings another body."""
+        what: Any = happened.what
+        body = getattr(what, "body", None) if happened.subject == self.link else None
+        if isinstance(body, Inertia):
+            return replace(what, body=_larger(body, more))
+        if isinstance(body, Link):
+            return replace(what, body=replace(body, inertia=_larger(body.inertia, more)))
+        return what
+
+
+class Number(Quantity):
+    """An attribute, of numbers, of a function of the user, of a change, or of the condition of one."""
+
+    def __init__(self, name: str, parts: Iterable[object]) -> None:
+        self.owner, _, self.attribute = name.partition(".")
+        found = (_numbers(part, self.attribute) for part in parts)
+        value = next((x for x in found if x is not None), np.zeros(0))
+        self.names = tuple(f"{name}[{','.join(map(str, at))}]" if at else name for at in np.ndindex(value.shape))
+        self.sizes = np.where(value == 0.0, 1.0, np.abs(value)).ravel()
+
+    def change(self, happened: Happened, more: Array) -> Any:
+        """A copy of the change that has them."""
+        return _varied(happened.what, self.attribute, more) if _name(happened) == self.owner else happened.what
+
+    @contextmanager
+    def function(self, source: Any, more: Array) -> Iterator[None]:
+        """Set the attribute meanwhile."""
+        kept = getattr(source, self.attribute)
+        setattr(source, self.attribute, _more(kept, more))
+        try:
+            yield
+        finally:
+            setattr(source, self.attribute, kept)
+
+
+class Symbol(Quantity):
     """A symbol of the tree at the start of a run, and the structures that other values of it give."""
 
     def __init__(self, name: str, tree: Robot) -> None:
         assert tree._bound is not None
+        self.names = (name,)
         origin, values, self.start = tree._bound
         own = {x: value for x, value in values.items() if x.name == name}  # of different assumptions
-        self.size = abs(float(next(iter(own.values())))) or 1.0
-        larger = {s: {x: value + s * self.size for x, value in own.items()} for s in (_STEP, -_STEP)}
+        size = abs(float(next(iter(own.values())))) or 1.0
+        self.sizes = np.array([size])
+        larger = {s * size: {x: value + s * size for x, value in own.items()} for s in (_STEP, -_STEP)}
         self.moved = {s: origin.subs(values | more).topology for s, more in larger.items()}  # type: ignore[attr-defined]
 
-    def tree(self, tree: Robot, s: float) -> Robot:
-        """A tree of the run with the bodies, joints and gravity of another value; homes are parameters of their own."""
-        tree, moved = tree.copy(), self.moved[s]
+    def tree(self, tree: Robot, more: Array) -> Robot:
+        """A tree with the bodies, joints and gravity of another value; homes are parameters of their own."""
+        tree, moved = tree.copy(), self.moved[float(more[0])]
         before, now, found = self.start.attachments, moved.attachments, []
         for name, at in tree.topology.attachments.items():
             if name in before:
@@ -103,48 +193,38 @@ class Symbol:
         return tree
 
     def homes(self) -> Homes:
-        """How home poses move with it, (6,) each."""
-        start = _homes(self.start)
-        plus, minus = (_twists(start, _homes(self.moved[s])) for s in (_STEP, -_STEP))
-        twists = zip(start, (plus - minus) / (2 * _STEP * self.size), strict=True)
-        return {x: twist for x, twist in twists if twist.any()}
+        """How home poses move with it, (6, 1) each."""
+        start, (plus, minus) = _homes(self.start), (_poses(_homes(x)) for x in self.moved.values())
+        return _twists(start, (plus - minus)[..., None] / (2 * _STEP * self.sizes))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Direction:
-    """A direction in which a state moves, and what it is a state of: rates, (2 nv,), homes, ten numbers of a link.
-
-    Or a symbol of the tree, or a number of a change.
-    """
+    """A direction in which all moves that a run depends on: the state, (2 nv,), homes, numbers of a quantity."""
 
     state: Array
     homes: Mapping[Key, Array] = field(default_factory=dict)
-    link: str = ""
-    more: Array = field(default_factory=lambda: np.zeros(10))
-    symbol: Symbol | None = None
-    number: Number | None = None
+    quantity: Quantity = field(default_factory=Quantity)
+    more: Array = field(default_factory=lambda: np.zeros(0))
     # Trees that are made already, by what they are made of.
     _made: dict[tuple[Robot, float], Robot] = field(default_factory=dict, repr=False)
 
     def tree(self, tree: Robot, s: float) -> Robot:
-        """The tree at a step."""
-        if not (s and (self.homes or self.symbol or self.link in tree.links)):
+        """The tree at a step; itself if it does not move."""
+        if not s:
             return tree
         if (tree, s) not in self._made:
-            other = _with_homes(tree, {x: s * twist for x, twist in self.homes.items()}) if self.homes else tree
-            other = other if self.symbol is None else self.symbol.tree(other, s)
-            more = self.link in tree.links
-            self._made[tree, s] = _with_inertia(other, self.link, s * self.more) if more else other
+            moved = _with_homes(tree, {x: s * twist for x, twist in self.homes.items()}) if self.homes else tree
+            self._made[tree, s] = self.quantity.tree(moved, s * self.more)
         return self._made[tree, s]
 
     def change(self, happened: Happened, s: float) -> Any:
         """A change at a step."""
-        if happened.subject == self.link:
-            return _brings(happened, self.link, s * self.more)
-        if self.number is not None and self.number[0] == _name(happened):
-            _, attribute, entry, size = self.number
-            return _varied(happened.what, attribute, entry, s * size)
-        return happened.what
+        return self.quantity.change(happened, s * self.more)
+
+
+# Directions, and their shares in the columns, (k, p).
+Moving = tuple[list[Direction], Array]
 
 
 @dataclass(eq=False)
@@ -161,8 +241,7 @@ class Stretch:
     def __post_init__(self) -> None:
         self.phases = self.equations.phases or [Phase(float(self.motion.t[0]))]
         self.n = len(self.motion.coordinates)
-        # Directions of homes and symbols, and their shares in the columns, (k, p).
-        self.of_tree: tuple[list[Direction], Array] = [], np.zeros((0, 0))
+        self.moving: Moving = [], np.zeros((0, 0))
         self.calls = self.calls if self.n else self.calls[:0]
         self.held = np.zeros((1, self.n))
         # Beginnings of intervals, with the columns there, of the state and of held torques, and the phases.
@@ -275,42 +354,36 @@ class Sensitivities:
 
     def __init__(self, stretches: Sequence[Stretch], wanted: Sequence[str]) -> None:
         self._stretches, self._wanted = stretches, tuple(wanted)
-        trees = [x.motion.tree for x in stretches]
-        self._links = tuple(x for x in wanted if any(x in tree.links for tree in trees))
-        # Ten numbers of each link, of the size of those of its body: the directions of differences.
-        self._units = {link: _sizes(link, trees) for link in self._links}
-        first = stretches[0].motion
-        self._symbols = {x: Symbol(x, first.tree) for x in wanted if x in _symbols(first.tree) and x not in self._links}
-        # The entries of gains and of numbers of changes by their names: owner, attribute, index, size of a step.
-        self._gains, self._numbers = dict[str, Number](), dict[str, Number]()
-        for name in wanted:
-            if name not in (*self._links, *self._symbols):
-                owner, _, attribute = name.partition(".")
-                sources = [x.sources[owner] for x in stretches if owner in x.sources]
-                changes = [h.what for x in stretches for h in x.changes if _name(h) == owner]
-                found = _entries(sources or changes, attribute)
-                entries = {f"{name}{label}": (owner, attribute, *entry) for label, entry in found.items()}
-                (self._gains if sources else self._numbers).update(entries)
+        first, trees = stretches[0].motion, [x.motion.tree for x in stretches]
+        links = [x for x in wanted if any(x in tree.links for tree in trees)]
+        symbols = [Symbol(x, first.tree) for x in wanted if x in _symbols(first.tree) and x not in links]
+        of_symbols = {name for x in symbols for name in x.names}
+        parts = [part for x in stretches for part in (*x.sources.items(), *((_name(h), h.what) for h in x.changes))]
+        numbers = [
+            Number(x, [part for owner, part in parts if owner == x.partition(".")[0]])
+            for x in wanted
+            if x not in links and x not in of_symbols
+        ]
+        gains = [x for x in numbers if any(x.owner in stretch.sources for stretch in stretches)]
+        bodies = [Body(x, trees) for x in links]
+        self._quantities: list[Quantity] = [*bodies, *gains, *symbols, *(x for x in numbers if x not in gains)]
         start = first.coordinates
         times = _distinct([_time_of(x.changes) for x in stretches])
         self.parameters: tuple[str, ...] = (
             *(f"q:{name}" for name in start),
             *(f"qd:{name}" for name in start),
-            *(f"{link}.{name}" for link in self._links for name in INERTIAL),
-            *self._gains,
-            *self._symbols,
-            *self._numbers,
+            *(name for x in self._quantities for name in x.names),
             *filter(None, times),
         )
         n = len(start)
         P = np.zeros((2 * n, len(self.parameters)))
         P[:, : 2 * n] = np.eye(2 * n)
         T, homes = np.zeros((n, len(self.parameters))), Homes()
-        for name, symbol in self._symbols.items():
+        for symbol in symbols:
             for key, twist in symbol.homes().items():
                 columns = homes.setdefault(key, np.zeros((6, P.shape[1])))
-                columns[:, self.parameters.index(name)] = twist
-        stretches[0].of_tree = self._of_tree(homes, 2 * n)
+                columns[:, [self.parameters.index(symbol.names[0])]] = twist
+        stretches[0].moving = self._moving(homes, 2 * n)
         if first.tree.loops:
             P = self._differences(stretches[0], first.q[0], first.qd[0], P, lambda tree, state, d, s: state)[0]
         stretches[0].begin(None)
@@ -318,7 +391,7 @@ class Sensitivities:
             P, T = self._through(x, P, T)
             if later is not None:
                 T = later.begin(x) @ T
-                P, later.of_tree = self._changed(x, later, P, timed)
+                P, later.moving = self._changed(x, later, P, timed)
 
     def at(self, t: float, side: str = "after") -> Array:
         """∂[q; q̇]/∂(parameters) at a time, (2 nv, p); see :meth:`Run.sensitivity`."""
@@ -351,7 +424,7 @@ class Sensitivities:
                 return np.asarray(value)
 
             directions, shares = self._directions(self.at(t), self._stretch(t))
-            total += np.array([_slope(partial(along, d)) for d in directions]) @ shares
+            total += _slopes(along, directions) @ shares
         return dict(zip(self.parameters, total.tolist(), strict=True))
 
     def joined(self, other: Sensitivities) -> Sensitivities:
@@ -375,13 +448,15 @@ class Sensitivities:
             if phase.held.size:
                 P[n:] = _stopping(x.motion.tree, x.path(np.array([phase.t]))[0][0], phase.held) @ P[n:]
             until = x.phases[k + 1].t if k + 1 < len(x.phases) else end
+            u = self._driving(x, T)
             for start, Phi, beta in self._intervals(x, phase, until):
                 if start in calls:
                     T = K[calls[start]] @ P + L[calls[start]]
+                    u = self._driving(x, T)
                 x.starts.append(start)
                 x.columns.append((P, T))
                 x.of_phase.append(phase)
-                P = Phi @ P + beta @ self._driving(x, T)
+                P = Phi @ P + beta @ u
         x.starts.append(end)
         x.columns.append((P, T))
         return P, T
@@ -430,42 +505,43 @@ class Sensitivities:
             rows = np.searchsorted(pieces, now[:, 0], side="right") - 1
             steps = np.append(pieces[1:], np.inf)[rows] - pieces[rows]
             shortest = np.maximum(_LEAST * steps, _SHORTEST * (1 + np.abs(now[:, 0])))
-            rough = (solved[2] > _CUBIC) & (np.diff(now)[:, 0] > shortest)
+            rough = (solved[2] > _ROUGH) & (np.diff(now)[:, 0] > shortest)
             found += [(float(now[k, 0]), solved[0][k], solved[1][k]) for k in np.flatnonzero(~rough)]
-            parts = np.maximum(np.ceil(1.2 * np.cbrt(solved[2] / _CUBIC)), 2).astype(int)
+            parts = np.maximum(np.ceil(1.2 * (solved[2] / _ROUGH) ** (1 / (_STAGES - 1))), 2).astype(int)
             edges = [np.linspace(now[k, 0], now[k, 1], int(parts[k]) + 1) for k in np.flatnonzero(rough)]
             todo = np.concatenate([*(np.column_stack([x[:-1], x[1:]]) for x in edges), todo])
         return sorted(found, key=lambda x: x[0])
 
     def _solved(self, x: Stretch, phase: Phase, intervals: Array) -> tuple[Array, Array, Array]:
-        """Φ, (k, 2 nv, 2 nv), and β of δx₁ = Φ δx₀ + β u over intervals, and the share of cubic parts of the slopes."""
+        """Φ, (k, 2 nv, 2 nv), and β of δx₁ = Φ δx₀ + β u over intervals, and the share of the last terms of slopes."""
         starts, h, n = intervals[:, 0], np.diff(intervals)[:, 0], x.n
         R, A, b = self._linear(x, phase, (starts[:, None] + h[:, None] * _POINTS).ravel())
-        driven, m = b.any(axis=(0, 1)), 4 * n  # the slopes of rates in the four stages are the unknowns
-        R, A, b = (y.reshape(len(h), 4, n, y.shape[-1]) for y in (R, A, b[..., driven]))
-        a, one = (h[:, None, None] * _UP_TO)[:, :, None, :, None], np.eye(n)
-        # Slopes of positions, positions and rates in the stages, by these unknowns, by the state before and by u.
-        rates = np.zeros((len(h), 4, n, m + 2 * n + b.shape[-1]))
-        rates[..., :m] = (a * one[:, None]).reshape(len(h), 4, n, m)
-        rates[..., m + n : m + 2 * n] = one
-        turned = rates - R @ np.eye(n, rates.shape[-1], m)
+        driven, columns, m, count = np.flatnonzero(b.any(axis=(0, 1))), b.shape[-1], _STAGES * n, len(h)
+        R, A, b = (y.reshape(count, _STAGES, n, y.shape[-1]) for y in (R, A, b[..., driven]))
+        # Rates, slopes of positions, and positions in the four stages, by the slopes of the rates in these, which are
+        # the unknowns, by the positions and rates before, and by u.
+        width, a = m + 2 * n + len(driven), h[:, None, None] * _UP_TO
+        rates = np.zeros((count, _STAGES, n, width))
+        rates[..., :m] = (a[:, :, None, :, None] * np.eye(n)[:, None]).reshape(count, _STAGES, n, m)
+        rates[..., m + n : m + 2 * n] = np.eye(n)
+        before = np.eye(n, width, m)
+        moving = rates - R @ before
         if R.any():
-            turning = np.eye(m) + (a * R[:, :, :, None]).reshape(len(h), m, m)
-            turned = np.linalg.solve(turning, turned.reshape(len(h), m, -1)).reshape(turned.shape)
-        places = (a[:, :, 0, :, 0] @ turned.reshape(len(h), 4, -1)).reshape(turned.shape) + np.eye(n, turned.shape[-1], m)
-        found = A[..., :n] @ places + A[..., n:] @ rates
+            turning = np.eye(m) + (a[:, :, None, :, None] * R[:, :, :, None]).reshape(count, m, m)
+            moving = np.linalg.solve(turning, moving.reshape(count, m, width)).reshape(moving.shape)
+        found = A[..., :n] @ ((a @ moving.reshape(count, _STAGES, n * width)).reshape(moving.shape) + before)
+        found += A[..., n:] @ rates
         found[..., m + 2 * n :] += b
-        left, right = found.reshape(len(h), m, -1)[..., :m], found.reshape(len(h), m, -1)[..., m:]
-        slopes = np.linalg.solve(np.eye(m) - left, right)
-        slopes = np.concatenate(
-            [turned[..., m:] + turned[..., :m] @ slopes[:, None], slopes.reshape(len(h), 4, n, -1)], axis=2
-        )
-        both = np.array([_WEIGHTS, _THIRD]) @ slopes.reshape(len(h), 4, -1)
-        mean, third = both.swapaxes(0, 1).reshape(2, len(h), *slopes.shape[2:])
-        total, cubic = h[:, None, None] * mean, np.abs(third).max(axis=1, initial=0.0)
-        size = np.abs(slopes).max(axis=(1, 2), initial=1e-300)
-        share = cubic / (size + 1e-6 * size.max(axis=1, keepdims=True, initial=0.0))
-        beta = np.zeros((len(h), 2 * n, len(driven)))
+        system = found.reshape(count, m, width)
+        solved = np.linalg.solve(np.eye(m) - system[..., :m], system[..., m:])
+        positions = moving[..., m:] + moving[..., :m] @ solved[:, None]
+        slopes = np.concatenate([positions, solved.reshape(positions.shape)], axis=2)
+        both = np.array([_WEIGHTS, _LAST]) @ slopes.reshape(count, _STAGES, 2 * n * (width - m))
+        mean, last = both.swapaxes(0, 1).reshape(2, count, *slopes.shape[2:])
+        total, size = h[:, None, None] * mean, np.abs(slopes).max(axis=(1, 2), initial=1e-300)
+        size += 1e-6 * size.max(axis=1, keepdims=True, initial=0.0)
+        share = np.abs(last).max(axis=1, initial=0.0) / size
+        beta = np.zeros((count, 2 * n, columns))
         beta[..., driven] = total[..., 2 * n :]
         return np.eye(2 * n) + total[..., : 2 * n], beta, share.max(axis=1, initial=0.0)
 
@@ -485,20 +561,19 @@ class Sensitivities:
         by_tau = project @ by[2]
         K, L = self._feedback(x, phase, times, q, qd)
         A, b = project @ np.concatenate([by[0], by[1]], axis=-1) + by_tau @ K, by_tau @ L
-        qdd = tree.forward_dynamics(q, qd, force) if self._links else qd
-        for link, at in self._inertial():
-            if link in tree.links:
-                b[..., at] -= by_tau @ tree.reference_regressor(link, q, qd, qd, qdd)
-        directions, shares = x.of_tree
-        if directions:
+        bodies = [x for x in self._quantities if isinstance(x, Body) and x.link in tree.links]
+        qdd = tree.forward_dynamics(q, qd, force) if bodies else qd
+        for body in bodies:  # exact
+            first = self.parameters.index(body.names[0])
+            b[..., first : first + 10] -= by_tau @ tree.reference_regressor(body.link, q, qd, qd, qdd)
+        own = _own_force(tree, phase, q, qd)
 
-            def moved(d: Direction, s: float) -> Array:
-                other = d.tree(tree, s)
-                more = _own_force(other, phase, q, qd) - own if d.symbol else 0.0
-                return np.asarray(other.forward_dynamics(q, qd, force + more))
+        def accelerations(d: Direction, s: float) -> Array:
+            other = d.tree(tree, s)
+            more = 0.0 if d.homes else _own_force(other, phase, q, qd) - own
+            return np.asarray((project @ other.forward_dynamics(q, qd, force + more)[..., None])[..., 0])
 
-            own = _own_force(tree, phase, q, qd)
-            b += project @ _slopes(moved, directions) @ shares
+        b += _by(accelerations, x.moving, lambda d: d.quantity not in bodies and d.tree(tree, _STEP) is not tree)
         if x.sampled:
             b = np.concatenate([by_tau, b], axis=-1)
         return model.chart_rotation(qd), A, b
@@ -528,12 +603,13 @@ class Sensitivities:
             function.enter(d.tree(tree, s))
             step = s * d.state
             there = (space.integrate(q, np.broadcast_to(step[:n], qd.shape)), qd + step[n:]) if step.any() else (q, qd)
-            return np.array([function.asked(*at) for at in zip(times.tolist(), *there, strict=True)])
+            with d.quantity.function(source, s * d.more) if d.quantity.owner == name else nullcontext():
+                return np.array([function.asked(*at) for at in zip(times.tolist(), *there, strict=True)])
 
         still = np.zeros(2 * n)
         given = getattr(source, "derivative", None) if name == "torque" else None
         clips = name == "torque" and function.saturate
-        here = forces(Direction(still), 0.0) if clips or self._links else np.zeros((len(times), n))
+        here = forces(Direction(still), 0.0) if clips or self._quantities else np.zeros((len(times), n))
         if given is None:
             K = _slopes(forces, map(Direction, np.eye(2 * n)))
         else:
@@ -546,40 +622,24 @@ class Sensitivities:
                         f"{', '.join(tree.coordinates)}, by positions and rates; got shape {D.shape}"
                     )
                 K[k] = D
+        # What a function looks at shows in one call for all numbers of a quantity.
+        several = {y: Direction(still, {}, y, np.arange(1.0, 1 + len(y.sizes)) * y.sizes) for y in self._quantities}
+        moves = [y for y, d in several.items() if y.owner == name or d.tree(tree, _STEP) is not tree]
+        seen = {y for y in moves if not np.array_equal(forces(several[y], _STEP), here)}
         L = np.zeros((len(times), n, len(self.parameters)))
-        for link, at in self._inertial():
-            units = self._units[link]
-            several = Direction(still, {}, link, np.arange(1.0, 11.0) * units)
-            # A function that does not look at the bodies needs one call for all ten numbers.
-            if link in tree.links and not np.array_equal(forces(several, _STEP), here):
-                L[..., at] = _slopes(forces, [Direction(still, {}, link, unit) for unit in np.diag(units)]) / units
-        directions, shares = x.of_tree
-        if directions:
-            L += _slopes(forces, directions) @ shares
-        for gain, (owner, attribute, entry, size) in self._gains.items():
-            if owner == name:
-                now = partial(_with_gain, source, attribute, entry, lambda: forces(Direction(still), 0.0))
-                by = _slope(lambda s, f=now, size=size: f(s * size))  # type: ignore[misc]
-                L[..., self.parameters.index(gain)] = by / size
+        L += _by(forces, x.moving, lambda d: bool(d.homes) or d.quantity in seen)
         if clips:
             full = np.abs(here) >= function.largest
             K[full], L[full] = 0.0, 0.0
         function.enter(tree)
         return K, L
 
-    def _inertial(self) -> list[tuple[str, slice]]:
-        """The links whose inertias are parameters, and the columns of these."""
-        first = 2 * self._stretches[0].n
-        return [(link, slice(first + 10 * k, first + 10 * k + 10)) for k, link in enumerate(self._links)]
-
     # Changes
 
-    def _changed(
-        self, x: Stretch, later: Stretch, P: Array, timed: str | None
-    ) -> tuple[Array, tuple[list[Direction], Array]]:
+    def _changed(self, x: Stretch, later: Stretch, P: Array, timed: str | None) -> tuple[Array, Moving]:
         """The columns after the changes between a motion and the next one, and what moves its tree."""
         if not x.changes:
-            return P, x.of_tree
+            return P, x.moving
         tree, t, q, qd = x.motion.tree, float(x.motion.t[-1]), x.motion.q[-1], x.motion.qd[-1]
         flow = x.flow(x.phases[-1], t, q, qd)
         after = later.flow(later.phases[0], t, later.motion.q[0], later.motion.qd[0])
@@ -604,7 +664,7 @@ class Sensitivities:
             return state
 
         P, homes = self._differences(x, q, qd, P + np.outer(flow, delays), changed)
-        return P - np.outer(after, delays), self._of_tree(homes, 2 * later.n)
+        return P - np.outer(after, delays), self._moving(homes, 2 * later.n)
 
     def _delays(self, happened: Happened, x: Stretch, P: Array, flow: Array) -> Array:
         """By how much later a change on a condition happens for each parameter, (p,)."""
@@ -622,31 +682,24 @@ class Sensitivities:
                 f"its time has no derivative; let when= return a smooth number instead of True or False"
             )
         directions, shares = self._directions(P, x)
-        return -np.array([_slope(partial(level, d)) for d in directions]) @ shares / rate
+        return -_slopes(level, directions) @ shares / rate
 
-    def _directions(self, P: Array, x: Stretch) -> tuple[list[Direction], Array]:
+    def _directions(self, P: Array, x: Stretch) -> Moving:
         """The directions in which columns go, those of the state first, and their shares in the columns, (k, p)."""
-        moved, share = x.of_tree
-        directions, shares, zero = [*map(Direction, np.eye(len(P))), *moved], [P, share], np.zeros(len(P))
-        for link, units in self._units.items():
-            directions += [Direction(zero, {}, link, unit) for unit in np.diag(units)]
-            shares += [self._share(f"{link}.{x}", unit) for x, unit in zip(INERTIAL, units.tolist(), strict=True)]
-        directions += [Direction(zero, number=number) for number in self._numbers.values()]
-        shares += [self._share(name, number[-1]) for name, number in self._numbers.items()]
-        return directions, np.concatenate(shares)
+        return [*map(Direction, np.eye(len(P))), *x.moving[0]], np.concatenate([P, x.moving[1]])
 
-    def _of_tree(self, homes: Homes, n: int) -> tuple[list[Direction], Array]:
-        """Directions of homes and symbols, for states of n numbers, and their shares in the columns, (k, p)."""
-        directions, shares = _of_homes(homes, n)
-        directions += [Direction(np.zeros(n), symbol=symbol) for symbol in self._symbols.values()]
-        more = [self._share(name, symbol.size) for name, symbol in self._symbols.items()]
-        return directions, np.concatenate([shares.reshape(-1, len(self.parameters)), *more])
-
-    def _share(self, name: str, size: float) -> Array:
-        """The share in the columns, (1, p), of a direction whose unit is a size of a parameter."""
-        share = np.zeros((1, len(self.parameters)))
-        share[0, self.parameters.index(name)] = 1 / size
-        return share
+    def _moving(self, homes: Homes, n: int) -> Moving:
+        """Directions of homes and quantities, for states of n numbers, and their shares in the columns, (k, p)."""
+        directions, shares, zero = list[Direction](), list[Array](), np.zeros(n)
+        if homes:
+            U, sizes, Vt = np.linalg.svd(np.concatenate([*homes.values()]), full_matrices=False)
+            kept = np.flatnonzero(sizes > _SMALL * sizes[0])
+            directions = [Direction(zero, dict(zip(homes, U[:, k].reshape(-1, 6), strict=True))) for k in kept]
+            shares = [sizes[k] * Vt[k] for k in kept]
+        for x in self._quantities:
+            directions += [Direction(zero, {}, x, unit) for unit in np.diag(x.sizes)]
+            shares += [(np.array(self.parameters) == name) / size for name, size in zip(x.names, x.sizes, strict=True)]
+        return directions, np.array(shares).reshape(-1, len(self.parameters))
 
     def _differences(
         self, x: Stretch, q: Array, qd: Array, P: Array, change: Callable[[Robot, State, Direction, float], State]
@@ -655,37 +708,36 @@ class Sensitivities:
         n, tree, here, still = len(qd), x.motion.tree, x.motion.tree.copy(), Direction(np.zeros(2 * len(qd)))
         state = change(here, _moved(here, q, qd, still.state), still, 0.0)
         space, places = here.model.configurations, _homes(here.topology)
+        poses = _poses(places)
 
         def outcome(d: Direction, s: float) -> Array:
             other = d.tree(tree, s).copy()
             after = change(other, _moved(other, q, qd, s * d.state), d, s)
-            _check_joints(other.topology, (d.symbol.tree(here, s) if d.symbol else here).topology)
-            twists = _twists(places, _homes(other.topology)).ravel()
-            return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, twists])
+            _check_joints(other.topology, (d.quantity.tree(here, s * d.more) if s else here).topology)
+            moved = _poses(_homes(other.topology)) - poses
+            return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, moved.ravel()])
 
-        directions, shares = self._directions(P, x)
         m, names = 2 * len(state.qd), [*tree.coordinates, *(f"{name}'" for name in tree.coordinates)]
-        total = np.zeros((m + 6 * len(places), P.shape[1]))
         now = [*here.coordinates, *(f"{name}'" for name in here.coordinates)]
-        kept = np.array([[float(a == b) for b in names] for a in now] + [[0.0] * 2 * n] * 6 * len(places))
+        DR = kept = np.array([[float(a == b) for b in names] for a in now] + [[0.0] * 2 * n] * poses.size)
         # What a change does along a direction in general position it does along all: many leave all rates as they are,
         # others all momenta along freedoms that go on.
-        general = Direction(np.cos(np.arange(1.0, 2 * n + 1)))
-        found, DR = _slope(partial(outcome, general)), kept
-        if np.abs(found - DR @ general.state).max(initial=0.0) >= _UNMOVED:
-            gone = np.flatnonzero(~kept[:, :n].any(axis=0))
+        general, each = Direction(np.cos(np.arange(1.0, 2 * n + 1))), [*map(Direction, np.eye(2 * n))]
+        if np.abs(outcome(general, _STEP) / _STEP - kept @ general.state).max(initial=0.0) > _UNMOVED:
             DR = _by_momenta(tree, q, qd, here, state, kept)
-            DR[:, gone] = np.array([_slope(partial(outcome, Direction(d))) for d in np.eye(2 * n)[gone]]).reshape(-1, len(DR)).T
-        if np.abs(found - DR @ general.state).max(initial=0.0) < _UNMOVED * (1 + np.abs(DR).max(initial=0.0)):
-            total, directions, shares = DR @ P, directions[2 * n :], shares[2 * n :]
-            rates = range(0)
-        else:
-            rates = range(n, 2 * n)
-        for k, (d, share) in enumerate(zip(directions, shares, strict=True)):
-            if share.any():  # a change is linear in the rates
-                total += np.outer(outcome(d, 1.0) if k in rates else _slope(partial(outcome, d)), share)
-        twists = dict(zip(places, total[m:].reshape(len(places), 6, -1), strict=True))
-        return total[:m], {x: twist for x, twist in twists.items() if np.abs(twist).max(initial=0.0) > _STILL}
+            for k in np.flatnonzero(~kept[:, :n].any(axis=0)):
+                DR[:, k] = _slope(partial(outcome, each[k]))
+            apart = np.abs(_slope(partial(outcome, general)) - DR @ general.state).max(initial=0.0)
+            if apart > _UNMOVED * (1 + np.abs(DR).max(initial=0.0)):  # it is linear in the rates
+                DR = np.column_stack(
+                    [*(_slope(partial(outcome, d)) for d in each[:n]), *(outcome(d, 1.0) for d in each[n:])]
+                )
+
+        def acts(d: Direction) -> bool:
+            return d.tree(tree, _STEP) is not tree or any(d.change(y, _STEP) is not y.what for y in x.changes)
+
+        total = DR @ P + _by(outcome, x.moving, acts)
+        return total[:m], _twists(places, total[m:].reshape(*poses.shape, -1))
 
 
 def derivatives_of(
@@ -749,11 +801,11 @@ def _symbols(tree: Robot) -> dict[str, Any]:
     return {x.name: x for x in tree._bound[1]} if tree._bound and tree._bound[2] is tree.topology else {}
 
 
-def _varied(part: Any, attribute: str, entry: tuple[int, ...], more: float) -> Any:
-    """A copy of a change, or of its condition, in which an entry of an attribute is larger."""
+def _varied(part: Any, attribute: str, more: Array) -> Any:
+    """A copy of a change, or of its condition, in which the numbers of an attribute are larger."""
     head, _, rest = attribute.partition(".")
     value: Any = getattr(part, head)
-    value = _varied(value, rest, entry, more) if rest else _more(value, entry, more)
+    value = _varied(value, rest, more) if rest else _more(value, more)
     if is_dataclass(part):
         return replace(part, **{head: value})  # type: ignore[type-var]
     part = copy.copy(part)
@@ -820,14 +872,6 @@ def _numbers(part: object, attribute: str) -> Array | None:
     return None
 
 
-def _entries(parts: Iterable[object], attribute: str) -> dict[str, tuple[tuple[int, ...], float]]:
-    """Indices and sizes of the entries of an attribute of the first part that has it, by ``""`` or ``"[0]"``, …."""
-    found = (_numbers(part, attribute) for part in parts)
-    value = next((x for x in found if x is not None), np.zeros(0))
-    indices = {f"[{','.join(map(str, at))}]" if at else "": at for at in np.ndindex(value.shape)}
-    return {label: (at, abs(float(value[at])) or 1.0) for label, at in indices.items()}
-
-
 def _settable(part: object, attribute: str) -> bool:
     """Whether an attribute is numbers that can be set."""
     if "." in attribute or _numbers(part, attribute) is None:
@@ -838,45 +882,10 @@ def _settable(part: object, attribute: str) -> bool:
     return False
 
 
-def _more(value: Any, entry: tuple[int, ...], more: float) -> Any:
-    """Numbers of which an entry is larger."""
-    found = np.array(value, dtype=float)
-    found[entry] += more
+def _more(value: Any, more: Array) -> Any:
+    """Larger numbers."""
+    found = np.array(value, dtype=float) + more.reshape(np.shape(value))
     return found if found.shape else float(found)
-
-
-def _with_gain(source: Any, attribute: str, entry: tuple[int, ...], forces: Callable[[], Array], more: float) -> Array:
-    """Forces while an entry of an attribute of a function is larger."""
-    kept = getattr(source, attribute)
-    setattr(source, attribute, _more(kept, entry, more))
-    try:
-        return forces()
-    finally:
-        setattr(source, attribute, kept)
-
-
-def _of_homes(homes: Homes, n: int) -> tuple[list[Direction], Array]:
-    """Directions of the homes of all links together, for states of n numbers, and their shares in columns, (k, p)."""
-    if not homes:
-        return [], np.zeros((0, 0))
-    U, sizes, Vt = np.linalg.svd(np.concatenate([*homes.values()]), full_matrices=False)
-    kept = np.flatnonzero(sizes > _SMALL * sizes[0])
-    found = [Direction(np.zeros(n), dict(zip(homes, U[:, k].reshape(-1, 6), strict=True))) for k in kept]
-    return found, sizes[kept, None] * Vt[kept]
-
-
-def _sizes(link: str, trees: Sequence[Robot]) -> Array:
-    """Sizes of changes of ten numbers that a body allows: m, m r and m r² with r its least radius of gyration."""
-    bodies = [tree.link(link).inertia for tree in trees if link in tree.links]
-    body = next((x for x in bodies if x is not None), None)
-    mass = 1.0 if body is None else float(body.mass)
-    least = 0.0 if body is None else float(np.linalg.eigvalsh(np.asarray(body.tensor, dtype=np.float64))[0])
-    if body is not None and not least > 0.0:
-        raise InertiaError(
-            f"derivatives by the numbers of {link!r} need a body with inertia about every axis, unlike a rod or a point"
-        )
-    radius = np.sqrt(least / mass) if body is not None else 1e-2
-    return mass * np.repeat([1.0, radius, radius**2], [1, 3, 6])
 
 
 def _slope(f: Callable[[float], Array]) -> Array:
@@ -887,6 +896,12 @@ def _slope(f: Callable[[float], Array]) -> Array:
 def _slopes(f: Callable[[Any, float], Array], directions: Iterable[Any]) -> Array:
     """df/ds along some directions, (…, k)."""
     return np.stack([_slope(partial(f, d)) for d in directions], axis=-1)
+
+
+def _by(f: Callable[[Direction, float], Array], moving: Moving, which: Callable[[Direction], bool]) -> Array | float:
+    """What a function gains along some of the directions, (…, p); 0 if there is none of these."""
+    some = [k for k, d in enumerate(moving[0]) if which(d)]
+    return _slopes(f, (moving[0][k] for k in some)) @ moving[1][some] if some else 0.0
 
 
 def _moved(tree: Robot, q: Array, qd: Array, direction: Array) -> State:
@@ -925,13 +940,17 @@ def _check_joints(after: Topology, known: Topology) -> None:
             )
 
 
-def _twists(homes: Mapping[Key, Array], now: Mapping[Key, Array]) -> Array:
-    """The twists from home poses to others, (k, 6), most of which have not moved."""
-    T, X = (np.array([x[key] for key in homes]).reshape(-1, 4, 4) for x in (homes, now))
-    found, moved = np.zeros((len(T), 6)), (T != X).any(axis=(1, 2))
-    if moved.any():
-        found[moved] = screw.log(screw.inverse(T[moved]) @ X[moved])
-    return found
+def _poses(homes: Mapping[Key, Array]) -> Array:
+    """The poses in one array, (k, 4, 4)."""
+    return np.array([*homes.values()]).reshape(-1, 4, 4)
+
+
+def _twists(homes: Mapping[Key, Array], rates: Array) -> Homes:
+    """The twists of homes that move, in their own frames, from the rates of their poses, (k, 4, 4, p)."""
+    moved = np.einsum("kji,kjlp->ilkp", _poses(homes)[:, :3, :3], rates[:, :3])
+    w = 0.5 * np.array([moved[2, 1] - moved[1, 2], moved[0, 2] - moved[2, 0], moved[1, 0] - moved[0, 1]])
+    twists = zip(homes, np.concatenate([w, moved[:, 3]]).swapaxes(0, 1), strict=True)
+    return {x: twist for x, twist in twists if np.abs(twist).max(initial=0.0) > _STILL}
 
 
 def _with_homes(tree: Robot, twists: Mapping[Key, Array]) -> Robot:
@@ -963,13 +982,6 @@ def _slid(locked: Locked, name: str, twist: Array) -> Locked:
     return locked._replace(q=tuple(q.tolist()))
 
 
-def _with_inertia(tree: Robot, link: str, more: Array) -> Robot:
-    """A copy of a tree in which the ten numbers of a link are larger."""
-    tree = tree.copy()
-    tree.topology = tree.topology.set_inertia(link, _larger(tree.link(link).inertia, more))
-    return tree
-
-
 def _larger(body: Inertia | None, more: Array) -> Inertia:
     """A body with larger ten numbers, which may be none that exists."""
     m, *h, xx, xy, xz, yy, yz, zz = more + (np.zeros(10) if body is None else body.parameters)
@@ -978,14 +990,3 @@ def _larger(body: Inertia | None, more: Array) -> Inertia:
         warnings.simplefilter("ignore")
         theta = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         return Inertia.effective(m, c, theta - m * (c @ c * np.eye(3) - np.outer(c, c)))
-
-
-def _brings(happened: Happened, link: str, more: Array) -> Any:
-    """The event with a body whose ten numbers are larger."""
-    what: Any = happened.what
-    body = getattr(what, "body", None)
-    if isinstance(body, Inertia):
-        return replace(what, body=_larger(body, more))
-    if isinstance(body, Link):
-        return replace(what, body=replace(body, inertia=_larger(body.inertia, more)))
-    return what

@@ -210,7 +210,7 @@ def test_derivatives_are_those_of_differences_of_runs(case, each):
     run = base.run(sensitivities=case.links)
     end, names = run.states[-1], run.sensitivities.parameters
     last, sizes = end.tree.model.configurations, np.ones(len(names))
-    sizes[2 * n : 2 * n + 10] = run.sensitivities._units["tip"]
+    sizes[2 * n : 2 * n + 10] = run.sensitivities._quantities[0].sizes
     P = run.sensitivity(0.5) * sizes
 
     def outcome(step):

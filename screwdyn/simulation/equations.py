@@ -80,7 +80,8 @@ class Controller:
         held = dict(zip(self.names, self.output.tolist(), strict=True))
         self.tree, self.names = tree, tree.model.coordinates
         self.output = np.array([held.get(name, 0.0) for name in self.names])
-        self.largest = tree.model.efforts
+        self.largest, self.passive = tree.model.efforts, np.array(tree.model.passive, dtype=bool)
+        self.driven = not self.passive.any()
 
     def sample(self, t: float, q: Array, qd: Array) -> None:
         """Call the function now if its output is held and the next call is due."""
@@ -104,8 +105,7 @@ class Controller:
 
     def _checked(self, t: float, value: object) -> Array:
         """Torques of all freedoms, (nv,), from what the function returned; JointError for one on a passive joint."""
-        model = self.tree.model
-        names, passive = self.names, np.array(model.passive, dtype=bool)
+        model, names, passive = self.tree.model, self.names, self.passive
         if value is None:
             raise ShapeError(
                 f"torque returned None at t = {t:g} s; return the torques, as an array of {model.nv} numbers or as "
@@ -124,12 +124,11 @@ class Controller:
                 f"{', '.join(names) or 'no coordinates'}{fewer}; if events change the coordinates, return them by "
                 f"name, as {{coordinate: torque}}"
             )
-        finite = np.isfinite(tau)
-        if not finite.all():
+        if not math.isfinite(tau @ tau) and not (finite := np.isfinite(tau)).all():
             i = int(np.argmin(finite))
             raise ShapeError(f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite")
-        size = np.where(passive, np.abs(tau), 0.0)
-        if size.any():
+        if not self.driven:
+            size = np.where(passive, np.abs(tau), 0.0)
             i = int(np.argmax(size))
             if size[i] > ROUNDING * np.abs(tau).max():
                 raise JointError(

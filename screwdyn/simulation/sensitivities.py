@@ -50,8 +50,8 @@ _DEPENDENT = 1e-9
 _ROUGH, _LEAST, _SHORTEST = 1e-3, 1e-4, 1e-12
 # Steps of the run in a motion of which all begin an interval; intervals that are solved together, for their memory.
 _FEW, _AT_ONCE = 20, 256
-# Calls of a function of the user from which its derivatives at many are found.
-_NODES = 14
+# Calls of a function of the user from which its derivatives at many, and its curvatures at some, are found.
+_NODES, _CURVED = 14, 8
 # Halvings of a step of a run down to rounding.
 _HALVINGS = 50
 # Gauss-Legendre points on (0, 1), their weights, the integrals of their Lagrange polynomials up to each point, and the
@@ -385,7 +385,7 @@ class Sensitivities:
                 columns[:, [self.parameters.index(symbol.names[0])]] = twist
         stretches[0].moving = self._moving(homes, 2 * n)
         if first.tree.loops:
-            P = self._differences(stretches[0], first.q[0], first.qd[0], P, lambda tree, state, d, s: state)[0]
+            P = self._across(stretches[0], first.q[0], first.qd[0], P, lambda tree, state, d, s: state)[0]
         stretches[0].begin(None)
         for x, later, timed in zip(stretches, [*stretches[1:], None], times, strict=True):
             P, T = self._through(x, P, T)
@@ -471,14 +471,11 @@ class Sensitivities:
         q, qd = x.path(times)
         if len(times) < 2 * _NODES:
             return self._response(x, "torque", times, q, qd)
-        scaled = 2 * (times - times[0]) / (times[-1] - times[0]) - 1
-        wanted = -np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
-        some = np.unique(np.abs(scaled[:, None] - wanted).argmin(axis=0))
+        wanted = times[0] + (times[-1] - times[0]) * 0.5 * (1 - np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES))
+        some = np.unique(np.abs(times[:, None] - wanted).argmin(axis=0))
         found = np.concatenate(self._response(x, "torque", times[some], q[some], qd[some]), axis=-1)
-        basis = np.polynomial.chebyshev.chebvander(scaled, len(some) - 4)
         values = np.hstack([held[some], found.reshape(len(some), -1)])
-        fitted = basis @ np.linalg.lstsq(basis[some], values)[0]
-        apart = np.abs(fitted[some] - values).max(axis=0)
+        fitted, apart = _fitted(times, some, values, len(some) - 4)
         apart[: x.n] = np.abs(fitted[:, : x.n] - held).max(axis=0)
         if (apart < _SMALL * (1 + np.abs(values).max(axis=0))).all():
             found = fitted[:, x.n :].reshape(len(times), *found.shape[1:])
@@ -599,19 +596,21 @@ class Sensitivities:
         function: Any = x.equations.disturbance if name == "wrenches" else x.equations.controller
         source, space = x.sources[name], tree.model.configurations
 
-        def forces(d: Direction, s: float) -> Array:
+        def forces(d: Direction, s: float, at: Any = slice(None)) -> Array:
             function.enter(d.tree(tree, s))
-            step = s * d.state
-            there = (space.integrate(q, np.broadcast_to(step[:n], qd.shape)), qd + step[n:]) if step.any() else (q, qd)
+            step, there = s * d.state, (q[at], qd[at])
+            if step.any():
+                there = space.integrate(q[at], np.broadcast_to(step[:n], qd[at].shape)), qd[at] + step[n:]
             with d.quantity.function(source, s * d.more) if d.quantity.owner == name else nullcontext():
-                return np.array([function.asked(*at) for at in zip(times.tolist(), *there, strict=True)])
+                return np.array([function.asked(*y) for y in zip(times[at].tolist(), *there, strict=True)])
 
         still = np.zeros(2 * n)
         given = getattr(source, "derivative", None) if name == "torque" else None
         clips = name == "torque" and function.saturate
-        here = forces(Direction(still), 0.0) if clips or self._quantities else np.zeros((len(times), n))
+        held = name == "torque" and x.sampled
+        here = forces(Direction(still), 0.0) if clips or held or self._quantities else np.zeros((len(times), n))
         if given is None:
-            K = _slopes(forces, map(Direction, np.eye(2 * n)))
+            K = _differences(forces, here, times if held else times[:0])
         else:
             K = np.empty((len(times), n, 2 * n))
             for k, t in enumerate(times.tolist()):
@@ -663,7 +662,7 @@ class Sensitivities:
                     state = d.change(happened, s).happen(other, state).state
             return state
 
-        P, homes = self._differences(x, q, qd, P + np.outer(flow, delays), changed)
+        P, homes = self._across(x, q, qd, P + np.outer(flow, delays), changed)
         return P - np.outer(after, delays), self._moving(homes, 2 * later.n)
 
     def _delays(self, happened: Happened, x: Stretch, P: Array, flow: Array) -> Array:
@@ -701,7 +700,7 @@ class Sensitivities:
             shares += [(np.array(self.parameters) == name) / size for name, size in zip(x.names, x.sizes, strict=True)]
         return directions, np.array(shares).reshape(-1, len(self.parameters))
 
-    def _differences(
+    def _across(
         self, x: Stretch, q: Array, qd: Array, P: Array, change: Callable[[Robot, State, Direction, float], State]
     ) -> tuple[Array, Homes]:
         """The columns and homes after a change, by differences of the change along each direction."""
@@ -902,6 +901,31 @@ def _by(f: Callable[[Direction, float], Array], moving: Moving, which: Callable[
     """What a function gains along some of the directions, (…, p); 0 if there is none of these."""
     some = [k for k, d in enumerate(moving[0]) if which(d)]
     return _slopes(f, (moving[0][k] for k in some)) @ moving[1][some] if some else 0.0
+
+
+def _differences(forces: Callable[..., Array], here: Array, times: Array) -> Array:
+    """Derivatives of a function by the state, (k, nv, 2 nv), at calls at these times, from its values here.
+
+    Differences to one side, and the half of the curvature times the step that is too much in them, are enough where
+    it is a polynomial of the time that some calls determine.
+    """
+    each = [*map(Direction, np.eye(2 * here.shape[1]))]
+    ahead = np.stack([forces(d, _STEP) for d in each], axis=-1)
+    if len(times) > 2 * _CURVED:
+        some = np.linspace(0, len(times) - 1, _CURVED).round().astype(int)
+        behind = np.stack([forces(d, -_STEP, some) for d in each], axis=-1)
+        K, bend = (ahead - here[..., None]) / _STEP, (ahead[some] - 2 * here[some, :, None] + behind) / (2 * _STEP)
+        fitted, apart = _fitted(times, some, bend.reshape(_CURVED, -1), _CURVED - 2)
+        if (apart < _SMALL * (1 + np.abs(K).reshape(len(times), -1).max(axis=0))).all():
+            return np.asarray(K - fitted.reshape(K.shape))
+    return np.asarray(ahead - np.stack([forces(d, -_STEP) for d in each], axis=-1)) / (2 * _STEP)
+
+
+def _fitted(times: Array, some: Array, values: Array, degree: int) -> tuple[Array, Array]:
+    """Polynomials of the time through values at some of the times, at all, (k, m), and how far from these, (m,)."""
+    basis = np.polynomial.chebyshev.chebvander(2 * (times - times[0]) / (times[-1] - times[0]) - 1, degree)
+    fitted = basis @ np.linalg.lstsq(basis[some], values)[0]
+    return fitted, np.abs(fitted[some] - values).max(axis=0)
 
 
 def _moved(tree: Robot, q: Array, qd: Array, direction: Array) -> State:

@@ -105,25 +105,9 @@ class Controller:
 
     def _checked(self, t: float, value: object) -> Array:
         """Torques of all freedoms, (nv,), from what the function returned; JointError for one on a passive joint."""
-        model, names, passive = self.tree.model, self.names, self.passive
-        if value is None:
-            raise ShapeError(
-                f"torque returned None at t = {t:g} s; return the torques, as an array of {model.nv} numbers or as "
-                f"{{coordinate: torque}}"
-            )
-        if isinstance(value, Mapping):
-            given = by_name(self.tree, "torque", value, names)
-            value = [given.get(name, 0.0) for name in names]
-        tau = model.numbers("torque", value)  # type: ignore[arg-type]
-        tau = model.over_all(tau) if tau.ndim == 1 else tau
-        if tau.shape != (model.nv,):
-            active = [*compress(names, ~passive)]
-            fewer = f", or for each active one: {', '.join(active)}" if 0 < len(active) < model.nv else ""
-            raise ShapeError(
-                f"torque has shape {tau.shape} at t = {t:g} s; expected one number for each of: "
-                f"{', '.join(names) or 'no coordinates'}{fewer}; if events change the coordinates, return them by "
-                f"name, as {{coordinate: torque}}"
-            )
+        names, passive = self.names, self.passive
+        plain = type(value) is np.ndarray and value.shape == self.output.shape and value.dtype == np.float64
+        tau: Array = value if plain else self._read(t, value)  # type: ignore[assignment]
         if not math.isfinite(tau @ tau) and not (finite := np.isfinite(tau)).all():
             i = int(np.argmin(finite))
             raise ShapeError(f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite")
@@ -135,6 +119,29 @@ class Controller:
                     f"joint {names[i]!r} is passive, but the torque on it is {tau[i]:g} at t = {t:g} s; return 0 for it"
                 )
             tau = np.where(passive, 0.0, tau)
+        return tau
+
+    def _read(self, t: float, value: object) -> Array:
+        """One number for each freedom, (nv,), from those of all or of the active ones, or by name."""
+        model, names = self.tree.model, self.names
+        if value is None:
+            raise ShapeError(
+                f"torque returned None at t = {t:g} s; return the torques, as an array of {model.nv} numbers or as "
+                f"{{coordinate: torque}}"
+            )
+        if isinstance(value, Mapping):
+            given = by_name(self.tree, "torque", value, names)
+            value = [given.get(name, 0.0) for name in names]
+        tau = model.numbers("torque", value)  # type: ignore[arg-type]
+        tau = model.over_all(tau) if tau.ndim == 1 else tau
+        if tau.shape != (model.nv,):
+            active = [*compress(names, ~self.passive)]
+            fewer = f", or for each active one: {', '.join(active)}" if 0 < len(active) < model.nv else ""
+            raise ShapeError(
+                f"torque has shape {tau.shape} at t = {t:g} s; expected one number for each of: "
+                f"{', '.join(names) or 'no coordinates'}{fewer}; if events change the coordinates, return them by "
+                f"name, as {{coordinate: torque}}"
+            )
         return tau
 
 

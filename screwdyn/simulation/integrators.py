@@ -111,7 +111,7 @@ def solution(pieces: Sequence[Any], times: Array, n: int) -> Array:
     used, which = np.unique(owners, return_inverse=True)
     some = [pieces[k] for k in used]
     if some and all(isinstance(piece, Polynomial) for piece in some):  # all at once
-        each = Polynomial(*(np.array(x)[which] for x in zip(*some, strict=True)))
+        each = Polynomial(*(np.array(x)[which] for x in zip(*some, strict=True)))  # type: ignore[arg-type]
         return np.asarray(np.einsum("jk,kjn->kn", each._factors(times), each.terms[..., :n]) + each.y_old[:, :n])
     y = np.empty((len(times), n))
     for k, piece in enumerate(some):

@@ -50,8 +50,8 @@ _DEPENDENT = 1e-9
 _ROUGH, _LEAST, _SHORTEST = 1e-3, 1e-4, 1e-12
 # Steps of the run in a motion of which all begin an interval; intervals that are solved together, for their memory.
 _FEW, _AT_ONCE = 20, 256
-# Calls of a function of the user from which its derivatives at many, and its curvatures at some, are found.
-_NODES, _CURVED = 14, 8
+# Calls of a function of the user from which its derivatives at many are found, and from which its curvatures.
+_NODES, _CURVED = 14, 7
 # Halvings of a step of a run down to rounding.
 _HALVINGS = 50
 # Gauss-Legendre points on (0, 1), their weights, the integrals of their Lagrange polynomials up to each point, and the
@@ -469,8 +469,9 @@ class Sensitivities:
         """
         times, held = x.calls[part], x.held[1:][part]
         q, qd = x.path(times)
+        here = held if not x.equations.controller.saturate else None  # type: ignore[union-attr]
         if len(times) < 2 * _NODES:
-            return self._response(x, "torque", times, q, qd)
+            return self._response(x, "torque", times, q, qd, here)
         wanted = times[0] + (times[-1] - times[0]) * 0.5 * (1 - np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES))
         some = np.unique(np.abs(times[:, None] - wanted).argmin(axis=0))
         found = np.concatenate(self._response(x, "torque", times[some], q[some], qd[some]), axis=-1)
@@ -590,8 +591,13 @@ class Sensitivities:
                 K, L = K + more[0], L + more[1]
         return K, L
 
-    def _response(self, x: Stretch, name: str, times: Array, q: Array, qd: Array) -> tuple[Array, Array]:
-        """Derivatives of what a function of the user gives, by the state and by parameters, as for forces."""
+    def _response(
+        self, x: Stretch, name: str, times: Array, q: Array, qd: Array, here: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Derivatives of what a function of the user gives, by the state and by parameters, as for forces.
+
+        At successive calls ``here`` is what it gives, (k, nv).
+        """
         tree, n = x.motion.tree, x.n
         function: Any = x.equations.disturbance if name == "wrenches" else x.equations.controller
         source, space = x.sources[name], tree.model.configurations
@@ -607,10 +613,11 @@ class Sensitivities:
         still = np.zeros(2 * n)
         given = getattr(source, "derivative", None) if name == "torque" else None
         clips = name == "torque" and function.saturate
-        held = name == "torque" and x.sampled
-        here = forces(Direction(still), 0.0) if clips or held or self._quantities else np.zeros((len(times), n))
+        successive = times if here is not None else times[:0]
+        if here is None:
+            here = forces(Direction(still), 0.0) if clips or self._quantities else np.zeros((len(times), n))
         if given is None:
-            K = _differences(forces, here, times if held else times[:0])
+            K = _differences(forces, here, successive)
         else:
             K = np.empty((len(times), n, 2 * n))
             for k, t in enumerate(times.tolist()):
@@ -910,15 +917,14 @@ def _differences(forces: Callable[..., Array], here: Array, times: Array) -> Arr
     it is a polynomial of the time that some calls determine.
     """
     each = [*map(Direction, np.eye(2 * here.shape[1]))]
-    ahead = np.stack([forces(d, _STEP) for d in each], axis=-1)
     if len(times) > 2 * _CURVED:
         some = np.linspace(0, len(times) - 1, _CURVED).round().astype(int)
-        behind = np.stack([forces(d, -_STEP, some) for d in each], axis=-1)
-        K, bend = (ahead - here[..., None]) / _STEP, (ahead[some] - 2 * here[some, :, None] + behind) / (2 * _STEP)
-        fitted, apart = _fitted(times, some, bend.reshape(_CURVED, -1), _CURVED - 2)
-        if (apart < _SMALL * (1 + np.abs(K).reshape(len(times), -1).max(axis=0))).all():
-            return np.asarray(K - fitted.reshape(K.shape))
-    return np.asarray(ahead - np.stack([forces(d, -_STEP) for d in each], axis=-1)) / (2 * _STEP)
+        ahead = np.stack([forces(d, _STEP) - here for d in each], axis=-1) / _STEP
+        bend = np.stack([forces(d, -_STEP, some) - here[some] for d in each], axis=-1) / _STEP + ahead[some]
+        fitted, apart = _fitted(times, some, bend.reshape(_CURVED, -1) / 2, _CURVED - 2)
+        if (apart.reshape(ahead.shape[1:]) < _SMALL * (1 + np.abs(ahead).max(axis=(0, 2))[:, None])).all():
+            return np.asarray(ahead - fitted.reshape(ahead.shape))
+    return _slopes(forces, each)
 
 
 def _fitted(times: Array, some: Array, values: Array, degree: int) -> tuple[Array, Array]:

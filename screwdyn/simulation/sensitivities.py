@@ -223,8 +223,9 @@ class Direction:
         return self.quantity.change(happened, s * self.more)
 
 
-# Directions, and their shares in the columns, (k, p).
+# Directions, and their shares in the columns, (k, p); the state after a change of a tree along a direction at a step.
 Moving = tuple[list[Direction], Array]
+Change = Callable[[Robot, State, Direction, float], State]
 
 
 @dataclass(eq=False)
@@ -385,7 +386,9 @@ class Sensitivities:
                 columns[:, [self.parameters.index(symbol.names[0])]] = twist
         stretches[0].moving = self._moving(homes, 2 * n)
         if first.tree.loops:
-            P = self._across(stretches[0], first.q[0], first.qd[0], P, lambda tree, state, d, s: state)[0]
+            q, qd, tree = first.q[0], first.qd[0], first.tree
+            start_state = _moved(tree, q, qd, np.zeros(2 * n))
+            P = self._across(stretches[0], q, qd, P, lambda tree, state, d, s: state, tree, start_state)[0]
         stretches[0].begin(None)
         for x, later, timed in zip(stretches, [*stretches[1:], None], times, strict=True):
             P, T = self._through(x, P, T)
@@ -669,7 +672,12 @@ class Sensitivities:
                     state = d.change(happened, s).happen(other, state).state
             return state
 
-        P, homes = self._across(x, q, qd, P + np.outer(flow, delays), changed)
+        if x.changes[-1].what is None:
+            here = tree.copy()
+            state = changed(here, State.of(here, q, qd), Direction(np.zeros(len(P))), 0.0)
+        else:
+            here, state = later.motion.tree, x.changes[-1].event.state
+        P, homes = self._across(x, q, qd, P + np.outer(flow, delays), changed, here, state)
         return P - np.outer(after, delays), self._moving(homes, 2 * later.n)
 
     def _delays(self, happened: Happened, x: Stretch, P: Array, flow: Array) -> Array:
@@ -708,12 +716,10 @@ class Sensitivities:
         return directions, np.array(shares).reshape(-1, len(self.parameters))
 
     def _across(
-        self, x: Stretch, q: Array, qd: Array, P: Array, change: Callable[[Robot, State, Direction, float], State]
+        self, x: Stretch, q: Array, qd: Array, P: Array, change: Change, here: Robot, state: State
     ) -> tuple[Array, Homes]:
-        """The columns and homes after a change, by differences of the change along each direction."""
-        n, tree, here, still = len(qd), x.motion.tree, x.motion.tree.copy(), Direction(np.zeros(2 * len(qd)))
-        state = change(here, _moved(here, q, qd, still.state), still, 0.0)
-        space, places = here.model.configurations, _homes(here.topology)
+        """The columns and homes after a change to a tree and a state, by differences of it along each direction."""
+        n, tree, space, places = len(qd), x.motion.tree, here.model.configurations, _homes(here.topology)
         poses = _poses(places)
 
         def outcome(d: Direction, s: float) -> Array:
@@ -729,12 +735,15 @@ class Sensitivities:
         # What a change does along a direction in general position it does along all: many leave all rates as they are,
         # others all momenta along freedoms that go on.
         general, each = Direction(np.cos(np.arange(1.0, 2 * n + 1))), [*map(Direction, np.eye(2 * n))]
-        if np.abs(outcome(general, _STEP) / _STEP - kept @ general.state).max(initial=0.0) > _UNMOVED:
+        ahead = outcome(general, _STEP)
+        if np.abs(ahead / _STEP - kept @ general.state).max(initial=0.0) > _UNMOVED:
             DR = _by_momenta(tree, q, qd, here, state, kept)
             for k in np.flatnonzero(~kept[:, :n].any(axis=0)):
                 DR[:, k] = _slope(partial(outcome, each[k]))
-            apart = np.abs(_slope(partial(outcome, general)) - DR @ general.state).max(initial=0.0)
-            if apart > _UNMOVED * (1 + np.abs(DR).max(initial=0.0)):  # it is linear in the rates
+            both = (ahead - outcome(general, -_STEP)) / (2 * _STEP)
+            if np.abs(both - DR @ general.state).max(initial=0.0) > _UNMOVED * (
+                1 + np.abs(DR).max(initial=0.0)
+            ):  # it is linear in the rates
                 DR = np.column_stack(
                     [*(_slope(partial(outcome, d)) for d in each[:n]), *(outcome(d, 1.0) for d in each[n:])]
                 )

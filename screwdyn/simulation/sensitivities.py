@@ -519,7 +519,7 @@ class Sensitivities:
         R, A, b = self._linear(x, phase, (starts[:, None] + h[:, None] * _POINTS).ravel())
         driven, columns, m, count = np.flatnonzero(b.any(axis=(0, 1))), b.shape[-1], _STAGES * n, len(h)
         R, A, b = (y.reshape(count, _STAGES, n, y.shape[-1]) for y in (R, A, b[..., driven]))
-        # Rates, slopes of positions, and positions in the four stages, by the slopes of the rates in these, which are
+        # Rates, slopes of positions, and positions in the stages, by the slopes of the rates in these, which are
         # the unknowns, by the positions and rates before, and by u.
         width, a = m + 2 * n + len(driven), h[:, None, None] * _UP_TO
         rates = np.zeros((count, _STAGES, n, width))

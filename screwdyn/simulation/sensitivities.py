@@ -6,8 +6,9 @@ are divided until the slopes in each are smooth. At a change each column is move
 the change happens for it, through the change, and back: the saltation matrix
 Ξ = DR + (F⁺ − DR F⁻) h_x / (h_x F⁻) (Burden, Sastry, Koditschek and Revzen 2016). DR is taken by differences of the
 change itself, along the freedoms and all else that moves, so that every kind of change has it; it is linear in the
-rates. Where a stop or friction sets in, R = 1. Poses of links that a change makes constant, such as that of a locked
-joint, remain parameters of the motion. docs/simulation.md.
+rates. Where a direction in general position shows that all rates, or all momenta, along freedoms that go on are kept,
+that gives it along the state. Where a stop or friction sets in, R = 1. Poses of links that a change makes constant,
+such as that of a locked joint, remain parameters of the motion. docs/simulation.md.
 """
 
 from __future__ import annotations
@@ -59,9 +60,8 @@ _HALVINGS = 50
 _STAGES = 5
 _POINTS, _WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(_STAGES))
 _POINTS += 0.5
-_UP_TO = np.array([_POINTS**k / k for k in range(1, _STAGES + 1)]).T @ np.linalg.inv(
-    np.vander(_POINTS, increasing=True)
-)
+_UP_TO = _POINTS[:, None] ** np.arange(1, _STAGES + 1) / np.arange(1, _STAGES + 1)
+_UP_TO = _UP_TO @ np.linalg.inv(np.vander(_POINTS, increasing=True))
 _LAST = (2 * _STAGES - 1) * _WEIGHTS * np.polynomial.legendre.legval(2 * _POINTS - 1, [0] * (_STAGES - 1) + [1])
 
 # Twists of the homes of links and of loops by parameter, (6, p), by kind and name.
@@ -526,10 +526,10 @@ class Sensitivities:
         rates[..., :m] = (a[:, :, None, :, None] * np.eye(n)[:, None]).reshape(count, _STAGES, n, m)
         rates[..., m + n : m + 2 * n] = np.eye(n)
         before = np.eye(n, width, m)
-        moving = rates - R @ before
+        moving: Array = rates - R @ before
         if R.any():
             turning = np.eye(m) + (a[:, :, None, :, None] * R[:, :, :, None]).reshape(count, m, m)
-            moving = np.linalg.solve(turning, moving.reshape(count, m, width)).reshape(moving.shape)
+            moving = np.asarray(np.linalg.solve(turning, moving.reshape(count, m, width))).reshape(moving.shape)
         found = A[..., :n] @ ((a @ moving.reshape(count, _STAGES, n * width)).reshape(moving.shape) + before)
         found += A[..., n:] @ rates
         found[..., m + 2 * n :] += b
@@ -737,16 +737,14 @@ class Sensitivities:
         general, each = Direction(np.cos(np.arange(1.0, 2 * n + 1))), [*map(Direction, np.eye(2 * n))]
         ahead = outcome(general, _STEP)
         if np.abs(ahead / _STEP - kept @ general.state).max(initial=0.0) > _UNMOVED:
-            DR = _by_momenta(tree, q, qd, here, state, kept)
-            for k in np.flatnonzero(~kept[:, :n].any(axis=0)):
-                DR[:, k] = _slope(partial(outcome, each[k]))
-            both = (ahead - outcome(general, -_STEP)) / (2 * _STEP)
-            if np.abs(both - DR @ general.state).max(initial=0.0) > _UNMOVED * (
-                1 + np.abs(DR).max(initial=0.0)
-            ):  # it is linear in the rates
-                DR = np.column_stack(
-                    [*(_slope(partial(outcome, d)) for d in each[:n]), *(outcome(d, 1.0) for d in each[n:])]
-                )
+            if not (tree.loops or here.loops):
+                DR = _by_momenta(tree, q, qd, here, state, kept)
+                for k in np.flatnonzero(~kept[:, :n].any(axis=0)):
+                    DR[:, k] = _slope(partial(outcome, each[k]))
+            apart = np.abs((ahead - outcome(general, -_STEP)) / (2 * _STEP) - DR @ general.state).max(initial=0.0)
+            if apart > _UNMOVED * (1 + np.abs(DR).max(initial=0.0)):  # it is linear in the rates
+                by_rates = [outcome(d, 1.0) for d in each[n:]]
+                DR = np.column_stack([*(_slope(partial(outcome, d)) for d in each[:n]), *by_rates])
 
         def acts(d: Direction) -> bool:
             return d.tree(tree, _STEP) is not tree or any(d.change(y, _STEP) is not y.what for y in x.changes)

@@ -265,9 +265,8 @@ class Stretch:
         if self.sampled:
             controller: Any = self.equations.controller
             controller.enter(self.motion.tree)
-            called = [
-                controller.called(t, *at) for t, *at in zip(self.calls.tolist(), *self.path(self.calls), strict=True)
-            ]
+            self.at_calls = self.path(self.calls)
+            called = [controller.called(t, *at) for t, *at in zip(self.calls.tolist(), *self.at_calls, strict=True)]
             first = np.zeros(self.n) if before is None else kept @ before.held[-1]
             self.held = np.array([first, *called])
             t, near = self.motion.t, 1e-9 * (1 + np.abs(self.motion.t))
@@ -326,9 +325,10 @@ class Stretch:
     def forces(self, times: Array, q: Array, qd: Array) -> Array:
         """All joint forces at some times, (k, nv), but those that hold freedoms; after :meth:`enter`."""
         equations, found = self.equations, np.empty(qd.shape)
-        if equations.smooth:
-            return equations.own.viscous_force(qd) + equations.own.spring_force(q)
         held = self.held[np.searchsorted(self.calls, times, side="right")]
+        tried = equations.disturbance if self.sampled else equations.disturbance or equations.controller
+        if all(x is None for x in (tried, equations.bounded, equations.springs)):
+            return held + equations.own.viscous_force(qd) + equations.own.spring_force(q)
         for k, t in enumerate(times.tolist()):
             if self.sampled:
                 equations.controller.output = held[k]  # type: ignore[union-attr]
@@ -357,17 +357,13 @@ class Sensitivities:
         self._stretches, self._wanted = stretches, tuple(wanted)
         first, trees = stretches[0].motion, [x.motion.tree for x in stretches]
         links = [x for x in wanted if any(x in tree.links for tree in trees)]
-        symbols = [Symbol(x, first.tree) for x in wanted if x in _symbols(first.tree) and x not in links]
-        of_symbols = {name for x in symbols for name in x.names}
+        symbols = {x: Symbol(x, first.tree) for x in wanted if x in _symbols(first.tree) and x not in links}
         parts = [part for x in stretches for part in (*x.sources.items(), *((_name(h), h.what) for h in x.changes))]
-        numbers = [
-            Number(x, [part for owner, part in parts if owner == x.partition(".")[0]])
-            for x in wanted
-            if x not in links and x not in of_symbols
-        ]
+        others = [x for x in wanted if x not in links and x not in symbols]
+        numbers = [Number(x, [part for owner, part in parts if owner == x.partition(".")[0]]) for x in others]
         gains = [x for x in numbers if any(x.owner in stretch.sources for stretch in stretches)]
-        bodies = [Body(x, trees) for x in links]
-        self._quantities: list[Quantity] = [*bodies, *gains, *symbols, *(x for x in numbers if x not in gains)]
+        changed = [x for x in numbers if x not in gains]
+        self._quantities = [*(Body(x, trees) for x in links), *gains, *symbols.values(), *changed]
         start = first.coordinates
         times = _distinct([_time_of(x.changes) for x in stretches])
         self.parameters: tuple[str, ...] = (
@@ -380,10 +376,9 @@ class Sensitivities:
         P = np.zeros((2 * n, len(self.parameters)))
         P[:, : 2 * n] = np.eye(2 * n)
         T, homes = np.zeros((n, len(self.parameters))), Homes()
-        for symbol in symbols:
+        for name, symbol in symbols.items():
             for key, twist in symbol.homes().items():
-                columns = homes.setdefault(key, np.zeros((6, P.shape[1])))
-                columns[:, [self.parameters.index(symbol.names[0])]] = twist
+                homes.setdefault(key, np.zeros((6, P.shape[1])))[:, [self.parameters.index(name)]] = twist
         stretches[0].moving = self._moving(homes, 2 * n)
         if first.tree.loops:
             q, qd, tree = first.q[0], first.qd[0], first.tree
@@ -470,8 +465,7 @@ class Sensitivities:
         They are polynomials of the time where these give the torques of all calls, and the derivatives of more calls
         than they have coefficients; other spans of time are halved.
         """
-        times, held = x.calls[part], x.held[1:][part]
-        q, qd = x.path(times)
+        times, held, (q, qd) = x.calls[part], x.held[1:][part], (y[part] for y in x.at_calls)
         here = held if not x.equations.controller.saturate else None  # type: ignore[union-attr]
         if len(times) < 2 * _NODES:
             return self._response(x, "torque", times, q, qd, here)
@@ -606,7 +600,8 @@ class Sensitivities:
         source, space = x.sources[name], tree.model.configurations
 
         def forces(d: Direction, s: float, at: Any = slice(None)) -> Array:
-            function.enter(d.tree(tree, s))
+            if (other := d.tree(tree, s)) is not function.tree:
+                function.enter(other)
             step, there = s * d.state, (q[at], qd[at])
             if step.any():
                 there = space.integrate(q[at], np.broadcast_to(step[:n], qd[at].shape)), qd[at] + step[n:]

@@ -80,7 +80,8 @@ class Controller:
         held = dict(zip(self.names, self.output.tolist(), strict=True))
         self.tree, self.names = tree, tree.model.coordinates
         self.output = np.array([held.get(name, 0.0) for name in self.names])
-        self.largest = tree.model.efforts
+        self.largest, self.passive = tree.model.efforts, np.array(tree.model.passive, dtype=bool)
+        self.driven = not self.passive.any()
 
     def sample(self, t: float, q: Array, qd: Array) -> None:
         """Call the function now if its output is held and the next call is due."""
@@ -104,8 +105,25 @@ class Controller:
 
     def _checked(self, t: float, value: object) -> Array:
         """Torques of all freedoms, (nv,), from what the function returned; JointError for one on a passive joint."""
-        model = self.tree.model
-        names, passive = self.names, np.array(model.passive, dtype=bool)
+        names, passive = self.names, self.passive
+        plain = type(value) is np.ndarray and value.shape == self.output.shape and value.dtype == np.float64
+        tau: Array = value if plain else self._read(t, value)  # type: ignore[assignment]
+        if not math.isfinite(tau @ tau) and not (finite := np.isfinite(tau)).all():
+            i = int(np.argmin(finite))
+            raise ShapeError(f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite")
+        if not self.driven:
+            size = np.where(passive, np.abs(tau), 0.0)
+            i = int(np.argmax(size))
+            if size[i] > ROUNDING * np.abs(tau).max():
+                raise JointError(
+                    f"joint {names[i]!r} is passive, but the torque on it is {tau[i]:g} at t = {t:g} s; return 0 for it"
+                )
+            tau = np.where(passive, 0.0, tau)
+        return tau
+
+    def _read(self, t: float, value: object) -> Array:
+        """One number for each freedom, (nv,), from those of all or of the active ones, or by name."""
+        model, names = self.tree.model, self.names
         if value is None:
             raise ShapeError(
                 f"torque returned None at t = {t:g} s; return the torques, as an array of {model.nv} numbers or as "
@@ -117,25 +135,13 @@ class Controller:
         tau = model.numbers("torque", value)  # type: ignore[arg-type]
         tau = model.over_all(tau) if tau.ndim == 1 else tau
         if tau.shape != (model.nv,):
-            active = [*compress(names, ~passive)]
+            active = [*compress(names, ~self.passive)]
             fewer = f", or for each active one: {', '.join(active)}" if 0 < len(active) < model.nv else ""
             raise ShapeError(
                 f"torque has shape {tau.shape} at t = {t:g} s; expected one number for each of: "
                 f"{', '.join(names) or 'no coordinates'}{fewer}; if events change the coordinates, return them by "
                 f"name, as {{coordinate: torque}}"
             )
-        finite = np.isfinite(tau)
-        if not finite.all():
-            i = int(np.argmin(finite))
-            raise ShapeError(f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite")
-        size = np.where(passive, np.abs(tau), 0.0)
-        if size.any():
-            i = int(np.argmax(size))
-            if size[i] > ROUNDING * np.abs(tau).max():
-                raise JointError(
-                    f"joint {names[i]!r} is passive, but the torque on it is {tau[i]:g} at t = {t:g} s; return 0 for it"
-                )
-            tau = np.where(passive, 0.0, tau)
         return tau
 
 

@@ -18,7 +18,15 @@ from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
 from screwdyn.simulation.bounded import CHANGES
 from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Stops, guarded
-from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial, Together
+from screwdyn.simulation.integrators import (
+    OF_ONE_STEP,
+    Crossings,
+    Integrator,
+    Passages,
+    Polynomial,
+    Together,
+    solution,
+)
 from screwdyn.simulation.recording import Energy, Samples
 
 # Which of the two states at the time of an event.
@@ -84,22 +92,20 @@ class TreeMotion(Samples):
             return self.q[at], self.qd[at], self.qdd[at]
         model = self.tree.model
         nq, n = model.nq, model.nq + model.nv
-        y, qdd = np.empty((len(times), n)), np.empty((len(times), n - nq))
+        y, qdd = solution(self.pieces, times, n), np.empty((len(times), n - nq))
         owners = np.maximum(np.searchsorted([piece.t_old for piece in self.pieces], times, side="right") - 1, 0)
         for k in np.unique(owners):
             at = owners == k
-            found, qdd[at] = solution(self.pieces[k], times[at], nq, n)
-            y[at] = found[:, :n]
+            qdd[at] = accelerations(self.pieces[k], times[at], nq, n)
         return model.configurations.normalized(y[:, :nq]), y[:, nq:], qdd
 
 
-def solution(piece: Polynomial | Together, times: Array, nq: int, n: int) -> tuple[Array, Array]:
-    """Y and the accelerations, (k, n − nq), of an integrator's polynomial at times in its step."""
+def accelerations(piece: Polynomial | Together, times: Array, nq: int, n: int) -> Array:
+    """The slopes of the rates, (k, n − nq), of an integrator's polynomial at times in its step."""
     x, length = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES), piece.t - piece.t_old
     rates = piece(piece.t_old + 0.5 * length * (x + 1))[nq:n].T
     slope = chebyshev.chebder(chebyshev.chebfit(x, rates, NODES - 1))
-    qdd = chebyshev.chebval(2 * (times - piece.t_old) / length - 1, slope).T * (2 / length)
-    return piece(times).T, np.asarray(qdd)
+    return np.asarray(chebyshev.chebval(2 * (times - piece.t_old) / length - 1, slope).T * (2 / length))
 
 
 class Recorder:

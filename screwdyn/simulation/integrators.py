@@ -101,10 +101,28 @@ class Polynomial(NamedTuple):
             part = (t - self.t_old) / (self.t - self.t_old)
             products = itertools.accumulate(([part, 1 - part] * len(self.terms))[: len(self.terms)], operator.mul)
             return np.asarray(np.dot(list(products), self.terms) + self.y_old)
+        return np.asarray((self._factors(t).T @ self.terms + self.y_old).T)
+
+    def _factors(self, t: Any) -> Array:
+        """What multiplies each of the terms, (7,) or (7, times)."""
         x = (np.asarray(t) - self.t_old) / (self.t - self.t_old)
-        factors = np.empty((len(self.terms), *x.shape))
+        factors = np.empty((7, *x.shape))
         factors[::2], factors[1::2] = x, 1 - x
-        return np.asarray((np.multiply.accumulate(factors, axis=0).T @ self.terms + self.y_old).T)
+        return np.asarray(np.multiply.accumulate(factors, axis=0))
+
+
+def solution(pieces: Sequence[Any], times: Array, n: int) -> Array:
+    """The first n numbers of y at some times, (k, n), by the polynomials of all steps, of any integrator."""
+    owners = np.maximum(np.searchsorted([piece.t_old for piece in pieces], times, side="right") - 1, 0)
+    used, which = np.unique(owners, return_inverse=True)
+    some = [pieces[k] for k in used]
+    if some and all(isinstance(piece, Polynomial) for piece in some):  # all at once
+        each = Polynomial(*(np.array(x)[which] for x in zip(*some, strict=True)))  # type: ignore[arg-type]
+        return np.asarray(np.einsum("jk,kjn->kn", each._factors(times), each.terms[..., :n]) + each.y_old[:, :n])
+    y = np.empty((len(times), n))
+    for k, piece in enumerate(some):
+        y[which == k] = piece(times[which == k])[:n].T
+    return y
 
 
 class Together(NamedTuple):

@@ -12,7 +12,7 @@ from screwdyn.physics import Robot, State
 from screwdyn.physics.contact import Contacts
 from screwdyn.simulation.bounded import OPEN, REDUNDANT, islands_of
 from screwdyn.simulation.equations import ENERGIES
-from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion, solution
+from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion, accelerations
 from screwdyn.simulation.integrators import Together
 from screwdyn.simulation.recording import Energy
 
@@ -56,7 +56,7 @@ class Island:
         nq, n = len(self.q), len(self.q) + len(self.v)
         for piece in np.unique(owners):
             at = between[owners == piece]
-            y, others[0][at] = solution(self.pieces[piece], t[at], nq, n)
+            y, others[0][at] = self.pieces[piece](t[at]).T, accelerations(self.pieces[piece], t[at], nq, n)
             q[at], qd[at], heat[at] = y[:, :nq], y[:, nq:n], y[:, n + 1]
         q[between] = self.closed(q[between], others[2][between, :, 0] > OPEN)
         return row, [q, qd, *others, heat, loss]

@@ -1,21 +1,22 @@
 """Derivatives of a run by its start, inertias of links, gains, symbols and events, through changes of the tree.
 
 Between changes δx = (δq along the freedoms, δν) obeys δẋ = A δx + b, with A of the linearized equation of motion and b
-for parameters and for torques that are held. It is solved by collocation at Gauss points (order 8), in intervals that
+for parameters and for torques that are held. It is solved by collocation at Gauss points (order 10), in intervals that
 are divided until the slopes in each are smooth. At a change each column is moved along the motion to the time at which
 the change happens for it, through the change, and back: the saltation matrix
 Ξ = DR + (F⁺ − DR F⁻) h_x / (h_x F⁻) (Burden, Sastry, Koditschek and Revzen 2016). DR is taken by differences of the
 change itself, along the freedoms and all else that moves, so that every kind of change has it; it is linear in the
-rates. Where a stop or friction sets in, R = 1. Poses of links that a change makes constant, such as that of a locked
-joint, remain parameters of the motion. docs/simulation.md.
+rates. Where a direction in general position shows that all rates, or all momenta, along freedoms that go on are kept,
+that gives it along the state. Where a stop or friction sets in, R = 1. Poses of links that a change makes constant,
+such as that of a locked joint, remain parameters of the motion. docs/simulation.md.
 """
 
 from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
 from typing import Any
@@ -35,6 +36,7 @@ from screwdyn.physics.closure import Closure
 from screwdyn.screws import screw
 from screwdyn.simulation.equations import EquationsOfMotion, Phase
 from screwdyn.simulation.hybrid import TreeMotion
+from screwdyn.simulation.integrators import solution
 
 # Step of central differences, of angles, lengths and relative to sizes of numbers.
 _STEP = 1e-5
@@ -44,42 +46,131 @@ _STILL, _SMALL = 1e-11, 1e-9
 _UNMOVED = 1e-9
 # Singular values of mobilities, relative to the largest, that count as zero where loops and stops hold the same.
 _DEPENDENT = 1e-9
-# Share of the cubic part of the slopes in an interval above which it is divided; least part of a step of the run, and
-# least length, relative or in s, such as between a call and an event that rounding tells apart.
-_CUBIC, _LEAST, _SHORTEST = 4e-3, 1e-4, 1e-12
+# Share of the last term, of degree 4, of the slopes in an interval above which it is divided; least part of a step of
+# the run, and least length, relative or in s, such as between a call and an event that rounding tells apart.
+_ROUGH, _LEAST, _SHORTEST = 1e-3, 1e-4, 1e-12
 # Steps of the run in a motion of which all begin an interval; intervals that are solved together, for their memory.
-_FEW, _AT_ONCE = 10, 256
-# Calls of a function of the user from which its derivatives at many are found.
-_NODES = 14
+_FEW, _AT_ONCE = 20, 256
+# Calls of a function of the user from which its derivatives at many are found, and from which its curvatures.
+_NODES, _CURVED = 14, 7
 # Halvings of a step of a run down to rounding.
 _HALVINGS = 50
 # Gauss-Legendre points on (0, 1), their weights, the integrals of their Lagrange polynomials up to each point, and the
-# weights that give the cubic part of a function.
-_POINTS, _WEIGHTS = (0.5 * (np.polynomial.legendre.leggauss(4)[0] + 1), 0.5 * np.polynomial.legendre.leggauss(4)[1])
-_UP_TO = np.array([_POINTS**k / k for k in range(1, 5)]).T @ np.linalg.inv(np.vander(_POINTS, increasing=True))
-_THIRD = 7 * _WEIGHTS * np.polynomial.legendre.legval(2 * _POINTS - 1, [0, 0, 0, 1])
+# weights that give the last term of a function.
+_STAGES = 5
+_POINTS, _WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(_STAGES))
+_POINTS += 0.5
+_UP_TO = _POINTS[:, None] ** np.arange(1, _STAGES + 1) / np.arange(1, _STAGES + 1)
+_UP_TO = _UP_TO @ np.linalg.inv(np.vander(_POINTS, increasing=True))
+_LAST = (2 * _STAGES - 1) * _WEIGHTS * np.polynomial.legendre.legval(2 * _POINTS - 1, [0] * (_STAGES - 1) + [1])
 
 # Twists of the homes of links and of loops by parameter, (6, p), by kind and name.
 Key = tuple[str, str]
 Homes = dict[Key, Array]
-# A number of a function or of a change: the name of its owner, the attribute, the entry of this, the size of a step.
-Number = tuple[str, str, tuple[int, ...], float]
 
 
-class Symbol:
+class Quantity:
+    """What is the same all the time and a parameter: names of its numbers, and sizes of steps of these, (k,).
+
+    Its methods give a tree of the run, a change, and a function of the user, where the numbers are ``more``, (k,).
+    """
+
+    names: tuple[str, ...] = ()
+    sizes: Array = np.zeros(0)
+    # The name of the function or of the change that has it as an attribute.
+    owner = ""
+
+    def tree(self, tree: Robot, more: Array) -> Robot:
+        """A tree, itself if it does not depend on them."""
+        return tree
+
+    def change(self, happened: Happened, more: Array) -> Any:
+        """A change."""
+        return happened.what
+
+    @contextmanager
+    def function(self, source: Any, more: Array) -> Iterator[None]:
+        """Let a function have them."""
+        yield
+
+
+class Body(Quantity):
+    """The ten numbers of a link, and sizes that a body allows: m, m r and m r² with r its least radius of gyration."""
+
+    def __init__(self, link: str, trees: Sequence[Robot]) -> None:
+        bodies = [tree.link(link).inertia for tree in trees if link in tree.links]
+        body = next((x for x in bodies if x is not None), None)
+        mass = 1.0 if body is None else float(body.mass)
+        least = 0.0 if body is None else float(np.linalg.eigvalsh(np.asarray(body.tensor, dtype=np.float64))[0])
+        if body is not None and not least > 0.0:
+            raise InertiaError(
+                f"derivatives by the numbers of {link!r} need a body with inertia about every axis, unlike a rod or a "
+                f"point"
+            )
+        radius = np.sqrt(least / mass) if body is not None else 1e-2
+        self.link, self.names = link, tuple(f"{link}.{name}" for name in INERTIAL)
+        self.sizes = mass * np.repeat([1.0, radius, radius**2], [1, 3, 6])
+
+    def tree(self, tree: Robot, more: Array) -> Robot:
+        """A copy with another body, if it has the link."""
+        if self.link not in tree.links:
+            return tree
+        topology, tree = tree.topology, tree.copy()
+        tree.topology = topology.set_inertia(self.link, _larger(tree.link(self.link).inertia, more))
+        return tree
+
+    def change(self, happened: Happened, more: Array) -> Any:
+        """A change that brings another body."""
+        what: Any = happened.what
+        body = getattr(what, "body", None) if happened.subject == self.link else None
+        if isinstance(body, Inertia):
+            return replace(what, body=_larger(body, more))
+        if isinstance(body, Link):
+            return replace(what, body=replace(body, inertia=_larger(body.inertia, more)))
+        return what
+
+
+class Number(Quantity):
+    """An attribute, of numbers, of a function of the user, of a change, or of the condition of one."""
+
+    def __init__(self, name: str, parts: Iterable[object]) -> None:
+        self.owner, _, self.attribute = name.partition(".")
+        found = (_numbers(part, self.attribute) for part in parts)
+        value = next((x for x in found if x is not None), np.zeros(0))
+        self.names = tuple(f"{name}[{','.join(map(str, at))}]" if at else name for at in np.ndindex(value.shape))
+        self.sizes = np.where(value == 0.0, 1.0, np.abs(value)).ravel()
+
+    def change(self, happened: Happened, more: Array) -> Any:
+        """A copy of the change that has them."""
+        return _varied(happened.what, self.attribute, more) if _name(happened) == self.owner else happened.what
+
+    @contextmanager
+    def function(self, source: Any, more: Array) -> Iterator[None]:
+        """Set the attribute meanwhile."""
+        kept = getattr(source, self.attribute)
+        setattr(source, self.attribute, _more(kept, more))
+        try:
+            yield
+        finally:
+            setattr(source, self.attribute, kept)
+
+
+class Symbol(Quantity):
     """A symbol of the tree at the start of a run, and the structures that other values of it give."""
 
     def __init__(self, name: str, tree: Robot) -> None:
         assert tree._bound is not None
+        self.names = (name,)
         origin, values, self.start = tree._bound
         own = {x: value for x, value in values.items() if x.name == name}  # of different assumptions
-        self.size = abs(float(next(iter(own.values())))) or 1.0
-        larger = {s: {x: value + s * self.size for x, value in own.items()} for s in (_STEP, -_STEP)}
+        size = abs(float(next(iter(own.values())))) or 1.0
+        self.sizes = np.array([size])
+        larger = {s * size: {x: value + s * size for x, value in own.items()} for s in (_STEP, -_STEP)}
         self.moved = {s: origin.subs(values | more).topology for s, more in larger.items()}  # type: ignore[attr-defined]
 
-    def tree(self, tree: Robot, s: float) -> Robot:
-        """A tree of the run with the bodies, joints and gravity of another value; homes are parameters of their own."""
-        tree, moved = tree.copy(), self.moved[s]
+    def tree(self, tree: Robot, more: Array) -> Robot:
+        """A tree with the bodies, joints and gravity of another value; homes are parameters of their own."""
+        tree, moved = tree.copy(), self.moved[float(more[0])]
         before, now, found = self.start.attachments, moved.attachments, []
         for name, at in tree.topology.attachments.items():
             if name in before:
@@ -91,7 +182,8 @@ class Symbol:
                 elif locked is not None and locked.joint is then.unlocked.joint:
                     other = locked._replace(joint=now[name].unlocked.joint)
                     q = np.array(locked.q)
-                    locked = _slid(other, at.name, pose_at(other.joint, q), pose_at(locked.joint, q))
+                    T, X = pose_at(other.joint, q), pose_at(locked.joint, q)
+                    locked = _slid(other, at.name, screw.log(screw.inverse(T) @ X))
                 found.append(replace(at, link=link, joint=joint, locked=locked))
         loops = dict(tree.topology.loops)
         for name, loop in loops.items():
@@ -101,48 +193,39 @@ class Symbol:
         return tree
 
     def homes(self) -> Homes:
-        """How home poses move with it, (6,) each."""
-        start = _homes(self.start)
-        ends = (_homes(self.moved[s]) for s in (_STEP, -_STEP))
-        plus, minus = ({x: _from_home(start[x], T) for x, T in end.items()} for end in ends)
-        return {x: (plus[x] - minus[x]) / (2 * _STEP * self.size) for x in start if (plus[x] - minus[x]).any()}
+        """How home poses move with it, (6, 1) each."""
+        start, (plus, minus) = _homes(self.start), (_poses(_homes(x)) for x in self.moved.values())
+        return _twists(start, (plus - minus)[..., None] / (2 * _STEP * self.sizes))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Direction:
-    """A direction in which a state moves, and what it is a state of: rates, (2 nv,), homes, ten numbers of a link.
-
-    Or a symbol of the tree, or a number of a change.
-    """
+    """A direction in which all moves that a run depends on: the state, (2 nv,), homes, numbers of a quantity."""
 
     state: Array
     homes: Mapping[Key, Array] = field(default_factory=dict)
-    link: str = ""
-    more: Array = field(default_factory=lambda: np.zeros(10))
-    symbol: Symbol | None = None
-    number: Number | None = None
+    quantity: Quantity = field(default_factory=Quantity)
+    more: Array = field(default_factory=lambda: np.zeros(0))
     # Trees that are made already, by what they are made of.
     _made: dict[tuple[Robot, float], Robot] = field(default_factory=dict, repr=False)
 
     def tree(self, tree: Robot, s: float) -> Robot:
-        """The tree at a step."""
-        if not (s and (self.homes or self.symbol or self.link in tree.links)):
+        """The tree at a step; itself if it does not move."""
+        if not s:
             return tree
         if (tree, s) not in self._made:
-            other = _with_homes(tree, {x: s * twist for x, twist in self.homes.items()}) if self.homes else tree
-            other = other if self.symbol is None else self.symbol.tree(other, s)
-            more = self.link in tree.links
-            self._made[tree, s] = _with_inertia(other, self.link, s * self.more) if more else other
+            moved = _with_homes(tree, {x: s * twist for x, twist in self.homes.items()}) if self.homes else tree
+            self._made[tree, s] = self.quantity.tree(moved, s * self.more)
         return self._made[tree, s]
 
     def change(self, happened: Happened, s: float) -> Any:
         """A change at a step."""
-        if happened.subject == self.link:
-            return _brings(happened, self.link, s * self.more)
-        if self.number is not None and self.number[0] == _name(happened):
-            _, attribute, entry, size = self.number
-            return _varied(happened.what, attribute, entry, s * size)
-        return happened.what
+        return self.quantity.change(happened, s * self.more)
+
+
+# Directions, and their shares in the columns, (k, p); the state after a change of a tree along a direction at a step.
+Moving = tuple[list[Direction], Array]
+Change = Callable[[Robot, State, Direction, float], State]
 
 
 @dataclass(eq=False)
@@ -159,8 +242,7 @@ class Stretch:
     def __post_init__(self) -> None:
         self.phases = self.equations.phases or [Phase(float(self.motion.t[0]))]
         self.n = len(self.motion.coordinates)
-        # Directions of homes and symbols, and their shares in the columns, (k, p).
-        self.of_tree: tuple[list[Direction], Array] = [], np.zeros((0, 0))
+        self.moving: Moving = [], np.zeros((0, 0))
         self.calls = self.calls if self.n else self.calls[:0]
         self.held = np.zeros((1, self.n))
         # Beginnings of intervals, with the columns there, of the state and of held torques, and the phases.
@@ -183,9 +265,8 @@ class Stretch:
         if self.sampled:
             controller: Any = self.equations.controller
             controller.enter(self.motion.tree)
-            called = [
-                controller.called(t, *at) for t, *at in zip(self.calls.tolist(), *self.path(self.calls), strict=True)
-            ]
+            self.at_calls = self.path(self.calls)
+            called = [controller.called(t, *at) for t, *at in zip(self.calls.tolist(), *self.at_calls, strict=True)]
             first = np.zeros(self.n) if before is None else kept @ before.held[-1]
             self.held = np.array([first, *called])
             t, near = self.motion.t, 1e-9 * (1 + np.abs(self.motion.t))
@@ -201,13 +282,10 @@ class Stretch:
 
     def path(self, times: Array) -> tuple[Array, Array]:
         """Positions and rates at times of the motion, by the polynomials of the integrator."""
-        motion, model = self.motion, self.motion.tree.model
-        owners = np.searchsorted([piece.t_old for piece in motion.pieces], times, side="right") - 1
-        y = np.empty((len(times), model.nq + model.nv))
-        for k in np.unique(owners):
-            y[owners == k] = motion.pieces[max(k, 0)](times[owners == k])[: y.shape[1]].T
+        model = self.motion.tree.model
+        y = solution(self.motion.pieces, times, model.nq + model.nv)
         q, qd = model.configurations.normalized(y[:, : model.nq]), y[:, model.nq :]
-        return Closure(motion.tree).project(q, qd)
+        return Closure(self.motion.tree).project(q, qd)
 
     def kinks(self, phase: Phase, until: float) -> Array:
         """The times in a phase at which springs of stops begin or cease to act, or torques become the largest."""
@@ -247,9 +325,10 @@ class Stretch:
     def forces(self, times: Array, q: Array, qd: Array) -> Array:
         """All joint forces at some times, (k, nv), but those that hold freedoms; after :meth:`enter`."""
         equations, found = self.equations, np.empty(qd.shape)
-        if equations.smooth:
-            return equations.own.viscous_force(qd) + equations.own.spring_force(q)
         held = self.held[np.searchsorted(self.calls, times, side="right")]
+        tried = equations.disturbance if self.sampled else equations.disturbance or equations.controller
+        if all(x is None for x in (tried, equations.bounded, equations.springs)):
+            return held + equations.own.viscous_force(qd) + equations.own.spring_force(q)
         for k, t in enumerate(times.tolist()):
             if self.sampled:
                 equations.controller.output = held[k]  # type: ignore[union-attr]
@@ -276,50 +355,41 @@ class Sensitivities:
 
     def __init__(self, stretches: Sequence[Stretch], wanted: Sequence[str]) -> None:
         self._stretches, self._wanted = stretches, tuple(wanted)
-        trees = [x.motion.tree for x in stretches]
-        self._links = tuple(x for x in wanted if any(x in tree.links for tree in trees))
-        # Ten numbers of each link, of the size of those of its body: the directions of differences.
-        self._units = {link: _sizes(link, trees) for link in self._links}
-        first = stretches[0].motion
-        self._symbols = {x: Symbol(x, first.tree) for x in wanted if x in _symbols(first.tree) and x not in self._links}
-        # The entries of gains and of numbers of changes by their names: owner, attribute, index, size of a step.
-        self._gains, self._numbers = dict[str, Number](), dict[str, Number]()
-        for name in wanted:
-            if name not in (*self._links, *self._symbols):
-                owner, _, attribute = name.partition(".")
-                sources = [x.sources[owner] for x in stretches if owner in x.sources]
-                changes = [h.what for x in stretches for h in x.changes if _name(h) == owner]
-                found = _entries(sources or changes, attribute)
-                entries = {f"{name}{label}": (owner, attribute, *entry) for label, entry in found.items()}
-                (self._gains if sources else self._numbers).update(entries)
+        first, trees = stretches[0].motion, [x.motion.tree for x in stretches]
+        links = [x for x in wanted if any(x in tree.links for tree in trees)]
+        symbols = {x: Symbol(x, first.tree) for x in wanted if x in _symbols(first.tree) and x not in links}
+        parts = [part for x in stretches for part in (*x.sources.items(), *((_name(h), h.what) for h in x.changes))]
+        others = [x for x in wanted if x not in links and x not in symbols]
+        numbers = [Number(x, [part for owner, part in parts if owner == x.partition(".")[0]]) for x in others]
+        gains = [x for x in numbers if any(x.owner in stretch.sources for stretch in stretches)]
+        changed = [x for x in numbers if x not in gains]
+        self._quantities = [*(Body(x, trees) for x in links), *gains, *symbols.values(), *changed]
         start = first.coordinates
         times = _distinct([_time_of(x.changes) for x in stretches])
         self.parameters: tuple[str, ...] = (
             *(f"q:{name}" for name in start),
             *(f"qd:{name}" for name in start),
-            *(f"{link}.{name}" for link in self._links for name in INERTIAL),
-            *self._gains,
-            *self._symbols,
-            *self._numbers,
+            *(name for x in self._quantities for name in x.names),
             *filter(None, times),
         )
         n = len(start)
         P = np.zeros((2 * n, len(self.parameters)))
         P[:, : 2 * n] = np.eye(2 * n)
         T, homes = np.zeros((n, len(self.parameters))), Homes()
-        for name, symbol in self._symbols.items():
+        for name, symbol in symbols.items():
             for key, twist in symbol.homes().items():
-                columns = homes.setdefault(key, np.zeros((6, P.shape[1])))
-                columns[:, self.parameters.index(name)] = twist
-        stretches[0].of_tree = self._of_tree(homes, 2 * n)
+                homes.setdefault(key, np.zeros((6, P.shape[1])))[:, [self.parameters.index(name)]] = twist
+        stretches[0].moving = self._moving(homes, 2 * n)
         if first.tree.loops:
-            P = self._differences(stretches[0], first.q[0], first.qd[0], P, lambda tree, state, d, s: state)[0]
+            q, qd, tree = first.q[0], first.qd[0], first.tree
+            start_state = _moved(tree, q, qd, np.zeros(2 * n))
+            P = self._across(stretches[0], q, qd, P, lambda tree, state, d, s: state, tree, start_state)[0]
         stretches[0].begin(None)
         for x, later, timed in zip(stretches, [*stretches[1:], None], times, strict=True):
             P, T = self._through(x, P, T)
             if later is not None:
                 T = later.begin(x) @ T
-                P, later.of_tree = self._changed(x, later, P, timed)
+                P, later.moving = self._changed(x, later, P, timed)
 
     def at(self, t: float, side: str = "after") -> Array:
         """∂[q; q̇]/∂(parameters) at a time, (2 nv, p); see :meth:`Run.sensitivity`."""
@@ -352,7 +422,7 @@ class Sensitivities:
                 return np.asarray(value)
 
             directions, shares = self._directions(self.at(t), self._stretch(t))
-            total += np.array([_slope(partial(along, d)) for d in directions]) @ shares
+            total += _slopes(along, directions) @ shares
         return dict(zip(self.parameters, total.tolist(), strict=True))
 
     def joined(self, other: Sensitivities) -> Sensitivities:
@@ -376,13 +446,15 @@ class Sensitivities:
             if phase.held.size:
                 P[n:] = _stopping(x.motion.tree, x.path(np.array([phase.t]))[0][0], phase.held) @ P[n:]
             until = x.phases[k + 1].t if k + 1 < len(x.phases) else end
+            u = self._driving(x, T)
             for start, Phi, beta in self._intervals(x, phase, until):
                 if start in calls:
                     T = K[calls[start]] @ P + L[calls[start]]
+                    u = self._driving(x, T)
                 x.starts.append(start)
                 x.columns.append((P, T))
                 x.of_phase.append(phase)
-                P = Phi @ P + beta @ self._driving(x, T)
+                P = Phi @ P + beta @ u
         x.starts.append(end)
         x.columns.append((P, T))
         return P, T
@@ -393,18 +465,15 @@ class Sensitivities:
         They are polynomials of the time where these give the torques of all calls, and the derivatives of more calls
         than they have coefficients; other spans of time are halved.
         """
-        times, held = x.calls[part], x.held[1:][part]
-        q, qd = x.path(times)
+        times, held, (q, qd) = x.calls[part], x.held[1:][part], (y[part] for y in x.at_calls)
+        here = held if not x.equations.controller.saturate else None  # type: ignore[union-attr]
         if len(times) < 2 * _NODES:
-            return self._response(x, "torque", times, q, qd)
-        scaled = 2 * (times - times[0]) / (times[-1] - times[0]) - 1
-        wanted = -np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
-        some = np.unique(np.abs(scaled[:, None] - wanted).argmin(axis=0))
+            return self._response(x, "torque", times, q, qd, here)
+        wanted = times[0] + (times[-1] - times[0]) * 0.5 * (1 - np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES))
+        some = np.unique(np.abs(times[:, None] - wanted).argmin(axis=0))
         found = np.concatenate(self._response(x, "torque", times[some], q[some], qd[some]), axis=-1)
-        basis = np.polynomial.chebyshev.chebvander(scaled, len(some) - 4)
         values = np.hstack([held[some], found.reshape(len(some), -1)])
-        fitted = basis @ np.linalg.lstsq(basis[some], values)[0]
-        apart = np.abs(fitted[some] - values).max(axis=0)
+        fitted, apart = _fitted(times, some, values, len(some) - 4)
         apart[: x.n] = np.abs(fitted[:, : x.n] - held).max(axis=0)
         if (apart < _SMALL * (1 + np.abs(values).max(axis=0))).all():
             found = fitted[:, x.n :].reshape(len(times), *found.shape[1:])
@@ -431,31 +500,48 @@ class Sensitivities:
             rows = np.searchsorted(pieces, now[:, 0], side="right") - 1
             steps = np.append(pieces[1:], np.inf)[rows] - pieces[rows]
             shortest = np.maximum(_LEAST * steps, _SHORTEST * (1 + np.abs(now[:, 0])))
-            rough = (solved[2] > _CUBIC) & (np.diff(now)[:, 0] > shortest)
+            rough = (solved[2] > _ROUGH) & (np.diff(now)[:, 0] > shortest)
             found += [(float(now[k, 0]), solved[0][k], solved[1][k]) for k in np.flatnonzero(~rough)]
-            parts = np.maximum(np.ceil(1.2 * np.cbrt(solved[2] / _CUBIC)), 2).astype(int)
+            parts = np.maximum(np.ceil(1.2 * (solved[2] / _ROUGH) ** (1 / (_STAGES - 1))), 2).astype(int)
             edges = [np.linspace(now[k, 0], now[k, 1], int(parts[k]) + 1) for k in np.flatnonzero(rough)]
             todo = np.concatenate([*(np.column_stack([x[:-1], x[1:]]) for x in edges), todo])
         return sorted(found, key=lambda x: x[0])
 
     def _solved(self, x: Stretch, phase: Phase, intervals: Array) -> tuple[Array, Array, Array]:
-        """Φ, (k, 2 nv, 2 nv), and β of δx₁ = Φ δx₀ + β u over intervals, and the share of cubic parts of the slopes."""
-        starts, h, n = intervals[:, 0], np.diff(intervals)[:, 0], 2 * x.n
-        A, b = self._linear(x, phase, (starts[:, None] + h[:, None] * _POINTS).ravel())
-        A, b = A.reshape(len(h), 4, n, n), b.reshape(len(h), 4, n, b.shape[-1])
-        shares = h[:, None, None, None, None] * _UP_TO[:, None, :, None]
-        system = np.eye(4 * n) - (shares * A[:, :, :, None, :]).reshape(len(h), 4 * n, 4 * n)
-        right = np.concatenate([A, b], axis=-1)
-        slopes = np.linalg.solve(system, right.reshape(len(h), 4 * n, right.shape[-1])).reshape(right.shape)
-        both = np.array([_WEIGHTS, _THIRD]) @ slopes.reshape(len(h), 4, -1)
-        mean, third = both.swapaxes(0, 1).reshape(2, len(h), *slopes.shape[2:])
-        total, cubic = h[:, None, None] * mean, np.abs(third).max(axis=1, initial=0.0)
-        size = np.abs(slopes).max(axis=(1, 2), initial=1e-300)
-        share = cubic / (size + 1e-6 * size.max(axis=1, keepdims=True, initial=0.0))
-        return np.eye(n) + total[..., :n], total[..., n:], share.max(axis=1, initial=0.0)
+        """Φ, (k, 2 nv, 2 nv), and β of δx₁ = Φ δx₀ + β u over intervals, and the share of the last terms of slopes."""
+        starts, h, n = intervals[:, 0], np.diff(intervals)[:, 0], x.n
+        R, A, b = self._linear(x, phase, (starts[:, None] + h[:, None] * _POINTS).ravel())
+        driven, columns, m, count = np.flatnonzero(b.any(axis=(0, 1))), b.shape[-1], _STAGES * n, len(h)
+        R, A, b = (y.reshape(count, _STAGES, n, y.shape[-1]) for y in (R, A, b[..., driven]))
+        # Rates, slopes of positions, and positions in the stages, by the slopes of the rates in these, which are
+        # the unknowns, by the positions and rates before, and by u.
+        width, a = m + 2 * n + len(driven), h[:, None, None] * _UP_TO
+        rates = np.zeros((count, _STAGES, n, width))
+        rates[..., :m] = (a[:, :, None, :, None] * np.eye(n)[:, None]).reshape(count, _STAGES, n, m)
+        rates[..., m + n : m + 2 * n] = np.eye(n)
+        before = np.eye(n, width, m)
+        moving: Array = rates - R @ before
+        if R.any():
+            turning = np.eye(m) + (a[:, :, None, :, None] * R[:, :, :, None]).reshape(count, m, m)
+            moving = np.asarray(np.linalg.solve(turning, moving.reshape(count, m, width))).reshape(moving.shape)
+        found = A[..., :n] @ ((a @ moving.reshape(count, _STAGES, n * width)).reshape(moving.shape) + before)
+        found += A[..., n:] @ rates
+        found[..., m + 2 * n :] += b
+        system = found.reshape(count, m, width)
+        solved = np.linalg.solve(np.eye(m) - system[..., :m], system[..., m:])
+        positions = moving[..., m:] + moving[..., :m] @ solved[:, None]
+        slopes = np.concatenate([positions, solved.reshape(positions.shape)], axis=2)
+        both = np.array([_WEIGHTS, _LAST]) @ slopes.reshape(count, _STAGES, 2 * n * (width - m))
+        mean, last = both.swapaxes(0, 1).reshape(2, count, *slopes.shape[2:])
+        total, size = h[:, None, None] * mean, np.abs(slopes).max(axis=(1, 2), initial=1e-300)
+        size += 1e-6 * size.max(axis=1, keepdims=True, initial=0.0)
+        share = np.abs(last).max(axis=1, initial=0.0) / size
+        beta = np.zeros((count, 2 * n, columns))
+        beta[..., driven] = total[..., 2 * n :]
+        return np.eye(2 * n) + total[..., : 2 * n], beta, share.max(axis=1, initial=0.0)
 
-    def _linear(self, x: Stretch, phase: Phase, times: Array) -> tuple[Array, Array]:
-        """A, (k, 2 nv, 2 nv), and b, (k, 2 nv, p) after columns of held torques, at some times of a motion."""
+    def _linear(self, x: Stretch, phase: Phase, times: Array) -> tuple[Array, Array, Array]:
+        """R, A and b of δq̇ = δν − R δq and δν̇ = A δx + b u, (k, nv, …), at some times of a motion."""
         tree, model, n, held = x.motion.tree, x.motion.tree.model, x.n, phase.held
         q, qd = x.path(times)
         x.enter(phase)
@@ -469,28 +555,23 @@ class Sensitivities:
             project = _without(columns, held)
         by_tau = project @ by[2]
         K, L = self._feedback(x, phase, times, q, qd)
-        A = np.zeros((len(times), 2 * n, 2 * n))
-        A[:, :n, :n], A[:, :n, n:] = -model.chart_rotation(qd), np.eye(n)
-        A[:, n:] = project @ np.concatenate([by[0], by[1]], axis=-1) + by_tau @ K
-        b = np.zeros((len(times), 2 * n, len(self.parameters)))
-        b[:, n:] = by_tau @ L
-        qdd = tree.forward_dynamics(q, qd, force) if self._links else qd
-        for link, at in self._inertial():
-            if link in tree.links:
-                b[:, n:, at] -= by_tau @ tree.reference_regressor(link, q, qd, qd, qdd)
-        directions, shares = x.of_tree
-        if directions:
+        A, b = project @ np.concatenate([by[0], by[1]], axis=-1) + by_tau @ K, by_tau @ L
+        bodies = [x for x in self._quantities if isinstance(x, Body) and x.link in tree.links]
+        qdd = tree.forward_dynamics(q, qd, force) if bodies else qd
+        for body in bodies:  # exact
+            first = self.parameters.index(body.names[0])
+            b[..., first : first + 10] -= by_tau @ tree.reference_regressor(body.link, q, qd, qd, qdd)
+        own = _own_force(tree, phase, q, qd)
 
-            def moved(d: Direction, s: float) -> Array:
-                other = d.tree(tree, s)
-                more = _own_force(other, phase, q, qd) - own if d.symbol else 0.0
-                return np.asarray(other.forward_dynamics(q, qd, force + more))
+        def accelerations(d: Direction, s: float) -> Array:
+            other = d.tree(tree, s)
+            more = 0.0 if d.homes else _own_force(other, phase, q, qd) - own
+            return np.asarray((project @ other.forward_dynamics(q, qd, force + more)[..., None])[..., 0])
 
-            own = _own_force(tree, phase, q, qd)
-            b[:, n:] += project @ _slopes(moved, directions) @ shares
+        b += _by(accelerations, x.moving, lambda d: d.quantity not in bodies and d.tree(tree, _STEP) is not tree)
         if x.sampled:
-            b = np.concatenate([np.concatenate([np.zeros_like(by_tau), by_tau], axis=1), b], axis=-1)
-        return A, b
+            b = np.concatenate([by_tau, b], axis=-1)
+        return model.chart_rotation(qd), A, b
 
     def _feedback(self, x: Stretch, phase: Phase, times: Array, q: Array, qd: Array) -> tuple[Array, Array]:
         """Derivatives of the joint forces by the state, (k, nv, 2 nv), and by parameters, (k, nv, p)."""
@@ -507,24 +588,34 @@ class Sensitivities:
                 K, L = K + more[0], L + more[1]
         return K, L
 
-    def _response(self, x: Stretch, name: str, times: Array, q: Array, qd: Array) -> tuple[Array, Array]:
-        """Derivatives of what a function of the user gives, by the state and by parameters, as for forces."""
+    def _response(
+        self, x: Stretch, name: str, times: Array, q: Array, qd: Array, here: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Derivatives of what a function of the user gives, by the state and by parameters, as for forces.
+
+        At successive calls ``here`` is what it gives, (k, nv).
+        """
         tree, n = x.motion.tree, x.n
         function: Any = x.equations.disturbance if name == "wrenches" else x.equations.controller
         source, space = x.sources[name], tree.model.configurations
 
-        def forces(d: Direction, s: float) -> Array:
-            function.enter(d.tree(tree, s))
-            step = s * d.state
-            there = (space.integrate(q, np.broadcast_to(step[:n], qd.shape)), qd + step[n:]) if step.any() else (q, qd)
-            return np.array([function.asked(*at) for at in zip(times.tolist(), *there, strict=True)])
+        def forces(d: Direction, s: float, at: Any = slice(None)) -> Array:
+            if (other := d.tree(tree, s)) is not function.tree:
+                function.enter(other)
+            step, there = s * d.state, (q[at], qd[at])
+            if step.any():
+                there = space.integrate(q[at], np.broadcast_to(step[:n], qd[at].shape)), qd[at] + step[n:]
+            with d.quantity.function(source, s * d.more) if d.quantity.owner == name else nullcontext():
+                return np.array([function.asked(*y) for y in zip(times[at].tolist(), *there, strict=True)])
 
         still = np.zeros(2 * n)
         given = getattr(source, "derivative", None) if name == "torque" else None
         clips = name == "torque" and function.saturate
-        here = forces(Direction(still), 0.0) if clips or self._links else np.zeros((len(times), n))
+        successive = times if here is not None else times[:0]
+        if here is None:
+            here = forces(Direction(still), 0.0) if clips or self._quantities else np.zeros((len(times), n))
         if given is None:
-            K = _slopes(forces, map(Direction, np.eye(2 * n)))
+            K = _differences(forces, here, successive)
         else:
             K = np.empty((len(times), n, 2 * n))
             for k, t in enumerate(times.tolist()):
@@ -535,40 +626,24 @@ class Sensitivities:
                         f"{', '.join(tree.coordinates)}, by positions and rates; got shape {D.shape}"
                     )
                 K[k] = D
+        # What a function looks at shows in one call for all numbers of a quantity.
+        several = {y: Direction(still, {}, y, np.arange(1.0, 1 + len(y.sizes)) * y.sizes) for y in self._quantities}
+        moves = [y for y, d in several.items() if y.owner == name or d.tree(tree, _STEP) is not tree]
+        seen = {y for y in moves if not np.array_equal(forces(several[y], _STEP), here)}
         L = np.zeros((len(times), n, len(self.parameters)))
-        for link, at in self._inertial():
-            units = self._units[link]
-            several = Direction(still, {}, link, np.arange(1.0, 11.0) * units)
-            # A function that does not look at the bodies needs one call for all ten numbers.
-            if link in tree.links and not np.array_equal(forces(several, _STEP), here):
-                L[..., at] = _slopes(forces, [Direction(still, {}, link, unit) for unit in np.diag(units)]) / units
-        directions, shares = x.of_tree
-        if directions:
-            L += _slopes(forces, directions) @ shares
-        for gain, (owner, attribute, entry, size) in self._gains.items():
-            if owner == name:
-                now = partial(_with_gain, source, attribute, entry, lambda: forces(Direction(still), 0.0))
-                by = _slope(lambda s, f=now, size=size: f(s * size))  # type: ignore[misc]
-                L[..., self.parameters.index(gain)] = by / size
+        L += _by(forces, x.moving, lambda d: bool(d.homes) or d.quantity in seen)
         if clips:
             full = np.abs(here) >= function.largest
             K[full], L[full] = 0.0, 0.0
         function.enter(tree)
         return K, L
 
-    def _inertial(self) -> list[tuple[str, slice]]:
-        """The links whose inertias are parameters, and the columns of these."""
-        first = 2 * self._stretches[0].n
-        return [(link, slice(first + 10 * k, first + 10 * k + 10)) for k, link in enumerate(self._links)]
-
     # Changes
 
-    def _changed(
-        self, x: Stretch, later: Stretch, P: Array, timed: str | None
-    ) -> tuple[Array, tuple[list[Direction], Array]]:
+    def _changed(self, x: Stretch, later: Stretch, P: Array, timed: str | None) -> tuple[Array, Moving]:
         """The columns after the changes between a motion and the next one, and what moves its tree."""
         if not x.changes:
-            return P, x.of_tree
+            return P, x.moving
         tree, t, q, qd = x.motion.tree, float(x.motion.t[-1]), x.motion.q[-1], x.motion.qd[-1]
         flow = x.flow(x.phases[-1], t, q, qd)
         after = later.flow(later.phases[0], t, later.motion.q[0], later.motion.qd[0])
@@ -592,8 +667,13 @@ class Sensitivities:
                     state = d.change(happened, s).happen(other, state).state
             return state
 
-        P, homes = self._differences(x, q, qd, P + np.outer(flow, delays), changed)
-        return P - np.outer(after, delays), self._of_tree(homes, 2 * later.n)
+        if x.changes[-1].what is None:
+            here = tree.copy()
+            state = changed(here, State.of(here, q, qd), Direction(np.zeros(len(P))), 0.0)
+        else:
+            here, state = later.motion.tree, x.changes[-1].event.state
+        P, homes = self._across(x, q, qd, P + np.outer(flow, delays), changed, here, state)
+        return P - np.outer(after, delays), self._moving(homes, 2 * later.n)
 
     def _delays(self, happened: Happened, x: Stretch, P: Array, flow: Array) -> Array:
         """By how much later a change on a condition happens for each parameter, (p,)."""
@@ -611,64 +691,61 @@ class Sensitivities:
                 f"its time has no derivative; let when= return a smooth number instead of True or False"
             )
         directions, shares = self._directions(P, x)
-        return -np.array([_slope(partial(level, d)) for d in directions]) @ shares / rate
+        return -_slopes(level, directions) @ shares / rate
 
-    def _directions(self, P: Array, x: Stretch) -> tuple[list[Direction], Array]:
+    def _directions(self, P: Array, x: Stretch) -> Moving:
         """The directions in which columns go, those of the state first, and their shares in the columns, (k, p)."""
-        moved, share = x.of_tree
-        directions, shares, zero = [*map(Direction, np.eye(len(P))), *moved], [P, share], np.zeros(len(P))
-        for link, units in self._units.items():
-            directions += [Direction(zero, {}, link, unit) for unit in np.diag(units)]
-            shares += [self._share(f"{link}.{x}", unit) for x, unit in zip(INERTIAL, units.tolist(), strict=True)]
-        directions += [Direction(zero, number=number) for number in self._numbers.values()]
-        shares += [self._share(name, number[-1]) for name, number in self._numbers.items()]
-        return directions, np.concatenate(shares)
+        return [*map(Direction, np.eye(len(P))), *x.moving[0]], np.concatenate([P, x.moving[1]])
 
-    def _of_tree(self, homes: Homes, n: int) -> tuple[list[Direction], Array]:
-        """Directions of homes and symbols, for states of n numbers, and their shares in the columns, (k, p)."""
-        directions, shares = _of_homes(homes, n)
-        directions += [Direction(np.zeros(n), symbol=symbol) for symbol in self._symbols.values()]
-        more = [self._share(name, symbol.size) for name, symbol in self._symbols.items()]
-        return directions, np.concatenate([shares.reshape(-1, len(self.parameters)), *more])
+    def _moving(self, homes: Homes, n: int) -> Moving:
+        """Directions of homes and quantities, for states of n numbers, and their shares in the columns, (k, p)."""
+        directions, shares, zero = list[Direction](), list[Array](), np.zeros(n)
+        if homes:
+            U, sizes, Vt = np.linalg.svd(np.concatenate([*homes.values()]), full_matrices=False)
+            kept = np.flatnonzero(sizes > _SMALL * sizes[0])
+            directions = [Direction(zero, dict(zip(homes, U[:, k].reshape(-1, 6), strict=True))) for k in kept]
+            shares = [sizes[k] * Vt[k] for k in kept]
+        for x in self._quantities:
+            directions += [Direction(zero, {}, x, unit) for unit in np.diag(x.sizes)]
+            shares += [(np.array(self.parameters) == name) / size for name, size in zip(x.names, x.sizes, strict=True)]
+        return directions, np.array(shares).reshape(-1, len(self.parameters))
 
-    def _share(self, name: str, size: float) -> Array:
-        """The share in the columns, (1, p), of a direction whose unit is a size of a parameter."""
-        share = np.zeros((1, len(self.parameters)))
-        share[0, self.parameters.index(name)] = 1 / size
-        return share
-
-    def _differences(
-        self, x: Stretch, q: Array, qd: Array, P: Array, change: Callable[[Robot, State, Direction, float], State]
+    def _across(
+        self, x: Stretch, q: Array, qd: Array, P: Array, change: Change, here: Robot, state: State
     ) -> tuple[Array, Homes]:
-        """The columns and homes after a change, by differences of the change along each direction."""
-        n, tree, here, still = len(qd), x.motion.tree, x.motion.tree.copy(), Direction(np.zeros(2 * len(qd)))
-        state = change(here, _moved(here, q, qd, still.state), still, 0.0)
-        space, places = here.model.configurations, _homes(here.topology)
+        """The columns and homes after a change to a tree and a state, by differences of it along each direction."""
+        n, tree, space, places = len(qd), x.motion.tree, here.model.configurations, _homes(here.topology)
+        poses = _poses(places)
 
         def outcome(d: Direction, s: float) -> Array:
             other = d.tree(tree, s).copy()
             after = change(other, _moved(other, q, qd, s * d.state), d, s)
-            _check_joints(other.topology, (d.symbol.tree(here, s) if d.symbol else here).topology)
-            moved = [_from_home(places[x], T) for x, T in _homes(other.topology).items()]
-            return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, *moved])
+            _check_joints(other.topology, (d.quantity.tree(here, s * d.more) if s else here).topology)
+            moved = _poses(_homes(other.topology)) - poses
+            return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, moved.ravel()])
 
-        directions, shares = self._directions(P, x)
         m, names = 2 * len(state.qd), [*tree.coordinates, *(f"{name}'" for name in tree.coordinates)]
-        total = np.zeros((m + 6 * len(places), P.shape[1]))
         now = [*here.coordinates, *(f"{name}'" for name in here.coordinates)]
-        kept = np.array([[float(a == b) for b in names] for a in now] + [[0.0] * 2 * n] * 6 * len(places))
-        # What a change does along a direction in general position it does along all: many leave all rates as they are.
-        general = Direction(np.cos(np.arange(1.0, 2 * n + 1)))
-        if np.abs(_slope(partial(outcome, general)) - kept @ general.state).max(initial=0.0) < _UNMOVED:
-            total, directions, shares = kept @ P, directions[2 * n :], shares[2 * n :]
-            rates = range(0)
-        else:
-            rates = range(n, 2 * n)
-        for k, (d, share) in enumerate(zip(directions, shares, strict=True)):
-            if share.any():  # a change is linear in the rates
-                total += np.outer(outcome(d, 1.0) if k in rates else _slope(partial(outcome, d)), share)
-        twists = dict(zip(places, total[m:].reshape(len(places), 6, -1), strict=True))
-        return total[:m], {x: twist for x, twist in twists.items() if np.abs(twist).max(initial=0.0) > _STILL}
+        DR = kept = np.array([[float(a == b) for b in names] for a in now] + [[0.0] * 2 * n] * poses.size)
+        # What a change does along a direction in general position it does along all: many leave all rates as they are,
+        # others all momenta along freedoms that go on.
+        general, each = Direction(np.cos(np.arange(1.0, 2 * n + 1))), [*map(Direction, np.eye(2 * n))]
+        ahead = outcome(general, _STEP)
+        if np.abs(ahead / _STEP - kept @ general.state).max(initial=0.0) > _UNMOVED:
+            if not (tree.loops or here.loops):
+                DR = _by_momenta(tree, q, qd, here, state, kept)
+                for k in np.flatnonzero(~kept[:, :n].any(axis=0)):
+                    DR[:, k] = _slope(partial(outcome, each[k]))
+            apart = np.abs((ahead - outcome(general, -_STEP)) / (2 * _STEP) - DR @ general.state).max(initial=0.0)
+            if apart > _UNMOVED * (1 + np.abs(DR).max(initial=0.0)):  # it is linear in the rates
+                by_rates = [outcome(d, 1.0) for d in each[n:]]
+                DR = np.column_stack([*(_slope(partial(outcome, d)) for d in each[:n]), *by_rates])
+
+        def acts(d: Direction) -> bool:
+            return d.tree(tree, _STEP) is not tree or any(d.change(y, _STEP) is not y.what for y in x.changes)
+
+        total = DR @ P + _by(outcome, x.moving, acts)
+        return total[:m], _twists(places, total[m:].reshape(*poses.shape, -1))
 
 
 def derivatives_of(
@@ -732,11 +809,11 @@ def _symbols(tree: Robot) -> dict[str, Any]:
     return {x.name: x for x in tree._bound[1]} if tree._bound and tree._bound[2] is tree.topology else {}
 
 
-def _varied(part: Any, attribute: str, entry: tuple[int, ...], more: float) -> Any:
-    """A copy of a change, or of its condition, in which an entry of an attribute is larger."""
+def _varied(part: Any, attribute: str, more: Array) -> Any:
+    """A copy of a change, or of its condition, in which the numbers of an attribute are larger."""
     head, _, rest = attribute.partition(".")
     value: Any = getattr(part, head)
-    value = _varied(value, rest, entry, more) if rest else _more(value, entry, more)
+    value = _varied(value, rest, more) if rest else _more(value, more)
     if is_dataclass(part):
         return replace(part, **{head: value})  # type: ignore[type-var]
     part = copy.copy(part)
@@ -775,6 +852,25 @@ def _stopping(tree: Robot, q: Array, rows: npt.NDArray[np.intp]) -> Array:
     return _without(found.T, rows)
 
 
+def _by_momenta(tree: Robot, q: Array, qd: Array, after: Robot, state: State, kept: Array) -> Array:
+    """∂(state after)/∂(state before) of a change that keeps the momenta along the freedoms that go on.
+
+    ``kept`` has ones where freedoms, and their rates, go on: M⁺ δν⁺ = (δp)⁻ − δ(M⁺) ν⁺ in their rows.
+    """
+    DR, n, m = kept.copy(), len(qd), len(state.qd)
+
+    def momenta(at: Robot, q: Array, qd: Array, along: Array) -> Array:
+        space, q = at.model.configurations, np.broadcast_to(q, (len(along), len(q)))
+        ends = (at.joint_momentum(space.integrate(q, s * along), qd) for s in (_STEP, -_STEP))
+        return np.asarray(np.subtract(*ends).T / (2 * _STEP))
+
+    go = kept[:m, :n]
+    p = go @ np.hstack([momenta(tree, q, qd, np.eye(n)), tree.mass_matrix(q)])
+    p[:, :n] -= momenta(after, state.q, state.qd, go.T)
+    DR[m : 2 * m] = np.linalg.solve(after.mass_matrix(state.q), p)
+    return DR
+
+
 def _numbers(part: object, attribute: str) -> Array | None:
     """An attribute, or one of an attribute, as numbers; None if it is none."""
     for name in attribute.split("."):
@@ -782,14 +878,6 @@ def _numbers(part: object, attribute: str) -> Array | None:
     with suppress(TypeError, ValueError):
         return None if part is None else np.array(part, dtype=float)
     return None
-
-
-def _entries(parts: Iterable[object], attribute: str) -> dict[str, tuple[tuple[int, ...], float]]:
-    """Indices and sizes of the entries of an attribute of the first part that has it, by ``""`` or ``"[0]"``, …."""
-    found = (_numbers(part, attribute) for part in parts)
-    value = next((x for x in found if x is not None), np.zeros(0))
-    indices = {f"[{','.join(map(str, at))}]" if at else "": at for at in np.ndindex(value.shape)}
-    return {label: (at, abs(float(value[at])) or 1.0) for label, at in indices.items()}
 
 
 def _settable(part: object, attribute: str) -> bool:
@@ -802,45 +890,10 @@ def _settable(part: object, attribute: str) -> bool:
     return False
 
 
-def _more(value: Any, entry: tuple[int, ...], more: float) -> Any:
-    """Numbers of which an entry is larger."""
-    found = np.array(value, dtype=float)
-    found[entry] += more
+def _more(value: Any, more: Array) -> Any:
+    """Larger numbers."""
+    found = np.array(value, dtype=float) + more.reshape(np.shape(value))
     return found if found.shape else float(found)
-
-
-def _with_gain(source: Any, attribute: str, entry: tuple[int, ...], forces: Callable[[], Array], more: float) -> Array:
-    """Forces while an entry of an attribute of a function is larger."""
-    kept = getattr(source, attribute)
-    setattr(source, attribute, _more(kept, entry, more))
-    try:
-        return forces()
-    finally:
-        setattr(source, attribute, kept)
-
-
-def _of_homes(homes: Homes, n: int) -> tuple[list[Direction], Array]:
-    """Directions of the homes of all links together, for states of n numbers, and their shares in columns, (k, p)."""
-    if not homes:
-        return [], np.zeros((0, 0))
-    U, sizes, Vt = np.linalg.svd(np.concatenate([*homes.values()]), full_matrices=False)
-    kept = np.flatnonzero(sizes > _SMALL * sizes[0])
-    found = [Direction(np.zeros(n), dict(zip(homes, U[:, k].reshape(-1, 6), strict=True))) for k in kept]
-    return found, sizes[kept, None] * Vt[kept]
-
-
-def _sizes(link: str, trees: Sequence[Robot]) -> Array:
-    """Sizes of changes of ten numbers that a body allows: m, m r and m r² with r its least radius of gyration."""
-    bodies = [tree.link(link).inertia for tree in trees if link in tree.links]
-    body = next((x for x in bodies if x is not None), None)
-    mass = 1.0 if body is None else float(body.mass)
-    least = 0.0 if body is None else float(np.linalg.eigvalsh(np.asarray(body.tensor, dtype=np.float64))[0])
-    if body is not None and not least > 0.0:
-        raise InertiaError(
-            f"derivatives by the numbers of {link!r} need a body with inertia about every axis, unlike a rod or a point"
-        )
-    radius = np.sqrt(least / mass) if body is not None else 1e-2
-    return mass * np.repeat([1.0, radius, radius**2], [1, 3, 6])
 
 
 def _slope(f: Callable[[float], Array]) -> Array:
@@ -851,6 +904,36 @@ def _slope(f: Callable[[float], Array]) -> Array:
 def _slopes(f: Callable[[Any, float], Array], directions: Iterable[Any]) -> Array:
     """df/ds along some directions, (…, k)."""
     return np.stack([_slope(partial(f, d)) for d in directions], axis=-1)
+
+
+def _by(f: Callable[[Direction, float], Array], moving: Moving, which: Callable[[Direction], bool]) -> Array | float:
+    """What a function gains along some of the directions, (…, p); 0 if there is none of these."""
+    some = [k for k, d in enumerate(moving[0]) if which(d)]
+    return _slopes(f, (moving[0][k] for k in some)) @ moving[1][some] if some else 0.0
+
+
+def _differences(forces: Callable[..., Array], here: Array, times: Array) -> Array:
+    """Derivatives of a function by the state, (k, nv, 2 nv), at calls at these times, from its values here.
+
+    Differences to one side, and the half of the curvature times the step that is too much in them, are enough where
+    it is a polynomial of the time that some calls determine.
+    """
+    each = [*map(Direction, np.eye(2 * here.shape[1]))]
+    if len(times) > 2 * _CURVED:
+        some = np.linspace(0, len(times) - 1, _CURVED).round().astype(int)
+        ahead = np.stack([forces(d, _STEP) - here for d in each], axis=-1) / _STEP
+        bend = np.stack([forces(d, -_STEP, some) - here[some] for d in each], axis=-1) / _STEP + ahead[some]
+        fitted, apart = _fitted(times, some, bend.reshape(_CURVED, -1) / 2, _CURVED - 2)
+        if (apart.reshape(ahead.shape[1:]) < _SMALL * (1 + np.abs(ahead).max(axis=(0, 2))[:, None])).all():
+            return np.asarray(ahead - fitted.reshape(ahead.shape))
+    return _slopes(forces, each)
+
+
+def _fitted(times: Array, some: Array, values: Array, degree: int) -> tuple[Array, Array]:
+    """Polynomials of the time through values at some of the times, at all, (k, m), and how far from these, (m,)."""
+    basis = np.polynomial.chebyshev.chebvander(2 * (times - times[0]) / (times[-1] - times[0]) - 1, degree)
+    fitted = basis @ np.linalg.lstsq(basis[some], values)[0]
+    return fitted, np.abs(fitted[some] - values).max(axis=0)
 
 
 def _moved(tree: Robot, q: Array, qd: Array, direction: Array) -> State:
@@ -889,9 +972,17 @@ def _check_joints(after: Topology, known: Topology) -> None:
             )
 
 
-def _from_home(home: Array, T: Array) -> Array:
-    """The twist from one home pose to another, (6,); most links have not moved."""
-    return np.zeros(6) if T is home or np.array_equal(T, home) else screw.log(screw.inverse(home) @ T)
+def _poses(homes: Mapping[Key, Array]) -> Array:
+    """The poses in one array, (k, 4, 4)."""
+    return np.array([*homes.values()]).reshape(-1, 4, 4)
+
+
+def _twists(homes: Mapping[Key, Array], rates: Array) -> Homes:
+    """The twists of homes that move, in their own frames, from the rates of their poses, (k, 4, 4, p)."""
+    moved = np.einsum("kji,kjlp->ilkp", _poses(homes)[:, :3, :3], rates[:, :3])
+    w = 0.5 * np.array([moved[2, 1] - moved[1, 2], moved[0, 2] - moved[2, 0], moved[1, 0] - moved[0, 1]])
+    twists = zip(homes, np.concatenate([w, moved[:, 3]]).swapaxes(0, 1), strict=True)
+    return {x: twist for x, twist in twists if np.abs(twist).max(initial=0.0) > _STILL}
 
 
 def _with_homes(tree: Robot, twists: Mapping[Key, Array]) -> Robot:
@@ -900,11 +991,13 @@ def _with_homes(tree: Robot, twists: Mapping[Key, Array]) -> Robot:
     moved, loops = [], dict(tree.topology.loops)
     for name in {name: None for kind, name in twists if kind != "loop"}:
         at = tree.topology.attachments[name]
-        home, locked = at.home @ screw.exp(twists.get(("link", name), still)), at.locked
+        twist, locked = twists.get(("link", name), still), at.locked
+        home = at.home @ screw.exp(twist)
         if locked is not None:  # it will be unlocked where it is
-            unlocked = locked.home @ screw.exp(twists.get(("locked", name), still))
-            before, now = (screw.inverse(T) @ X for T, X in ((locked.home, at.home), (unlocked, home)))
-            locked = _slid(locked._replace(home=unlocked), at.name, before, now)
+            if (own := twists.get(("locked", name))) is not None:
+                twist = twist - screw.twist_in(screw.inverse(locked.home) @ at.home, own)
+                locked = locked._replace(home=locked.home @ screw.exp(own))
+            locked = _slid(locked, at.name, twist)
         moved.append(at.by(at.joint, home, locked))
     for (kind, name), twist in twists.items():
         if kind == "loop":
@@ -913,19 +1006,12 @@ def _with_homes(tree: Robot, twists: Mapping[Key, Array]) -> Robot:
     return tree
 
 
-def _slid(locked: Locked, name: str, before: Array, now: Array) -> Locked:
-    """A locked joint whose positions have moved as far as a link between two poses."""
-    rates = np.linalg.lstsq(locked.joint.screws, screw.log(screw.inverse(before) @ now))[0]
+def _slid(locked: Locked, name: str, twist: Array) -> Locked:
+    """A locked joint whose positions have moved by a small twist of its link, in its own frame."""
+    rates = np.linalg.lstsq(locked.joint.screws, twist)[0]
     space = ConfigurationSpace({name: locked.joint})
     q = space.integrate(np.array(locked.q), np.asarray(rates, np.float64))
     return locked._replace(q=tuple(q.tolist()))
-
-
-def _with_inertia(tree: Robot, link: str, more: Array) -> Robot:
-    """A copy of a tree in which the ten numbers of a link are larger."""
-    tree = tree.copy()
-    tree.topology = tree.topology.set_inertia(link, _larger(tree.link(link).inertia, more))
-    return tree
 
 
 def _larger(body: Inertia | None, more: Array) -> Inertia:
@@ -936,14 +1022,3 @@ def _larger(body: Inertia | None, more: Array) -> Inertia:
         warnings.simplefilter("ignore")
         theta = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         return Inertia.effective(m, c, theta - m * (c @ c * np.eye(3) - np.outer(c, c)))
-
-
-def _brings(happened: Happened, link: str, more: Array) -> Any:
-    """The event with a body whose ten numbers are larger."""
-    what: Any = happened.what
-    body = getattr(what, "body", None)
-    if isinstance(body, Inertia):
-        return replace(what, body=_larger(body, more))
-    if isinstance(body, Link):
-        return replace(what, body=replace(body, inertia=_larger(body.inertia, more)))
-    return what

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.integrate import DOP853
+from scipy.integrate import DOP853, RK45
 
 import screwdyn as sd
-from screwdyn.simulation.integrators import Crossings, RungeKutta8
+from screwdyn.simulation.integrators import Crossings, RungeKutta8, solution
 
 
 def pendulum(t, y):
@@ -171,3 +171,26 @@ def test_a_rise_at_the_end_that_the_solution_just_misses():
 
     crossings = Crossings([lambda t, y: 1.0 if y[0] >= 1 else -1.0], 0.0, np.zeros(1))
     assert crossings.first(1.0, np.ones(1), Short()) == (1.0, 0)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_values_of_all_steps_at_once_are_those_of_each(own):
+    """A mass on a spring in closed form, at times in any order, also at the ends and none."""
+
+    def spring(t, y):
+        return np.array([y[1], -4.0 * y[0]])
+
+    options = {"rtol": 1e-10, "atol": 1e-12}
+    if own:
+        solver = RungeKutta8(writing(spring), 0.0, np.array([1.0, 0.0]), 5.0, np.inf, 0.0, *options.values())
+    else:
+        solver = RK45(spring, 0.0, np.array([1.0, 0.0]), 5.0, **options)
+    pieces = []
+    while solver.status == "running":
+        solver.step()
+        pieces.append(solver.dense_output())
+    times = np.array([5.0, 0.0, 3.3, 0.1, 4.9, 2.2])
+    found = solution(pieces, times, 2)
+    assert_allclose(found, np.column_stack([np.cos(2 * times), -2 * np.sin(2 * times)]), atol=1e-7)
+    assert_allclose(solution(pieces, times, 1), found[:, :1], rtol=1e-15)
+    assert solution(pieces, times[:0], 2).shape == (0, 2)

@@ -211,7 +211,7 @@ def test_derivatives_are_those_of_differences_of_runs(case, each):
     run = base.run(sensitivities=case.links)
     end, names = run.states[-1], run.sensitivities.parameters
     last, sizes = end.tree.model.configurations, np.ones(len(names))
-    sizes[2 * n : 2 * n + 10] = run.sensitivities._units["tip"]
+    sizes[2 * n : 2 * n + 10] = run.sensitivities._quantities[0].sizes
     P = run.sensitivity(0.5) * sizes
 
     def outcome(step):
@@ -517,9 +517,12 @@ def test_numbers_that_have_no_derivatives():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("own", "largest"), [(True, 5e-7), (False, 1e-7)])
-def test_motors_that_saturate_without_a_period(own, largest):
-    """Torques of both motors become the largest and less again, at times that depend on the start."""
+@pytest.mark.parametrize("own", [True, False])
+def test_motors_that_saturate_without_a_period(own):
+    """Torques of both motors become the largest and less again, at times that depend on the start.
+
+    Steps across the kinks of the torques carry errors of the runs: differences need a tolerance of 1e-12.
+    """
     tree = sd.KinematicTree(gravity=(0.3, -9.81, 0))
     tree.attach(bar(1, 1), to="base", joint=sd.revolute("z", damping=0.2, effort=12.0), name="a")
     tree.attach(bar(1, 1), to="a", joint=sd.revolute("z", effort=4.0), at=(1, 0, 0), name="b")
@@ -528,16 +531,17 @@ def test_motors_that_saturate_without_a_period(own, largest):
         return np.array([0.3, 0.2]) * np.sin(2 * t), np.array([0.6, 0.4]) * np.cos(2 * t), np.zeros(2)
 
     torque = sd.control.ComputedTorque(tree, reference) if own else Law({})
-    options = {"torque": torque, "saturate": True, "rtol": 1e-11, "atol": 1e-12, "step": 0.01}
+    options = {"torque": torque, "saturate": True, "atol": 1e-13, "step": 0.01}
 
-    def end(s, direction, **more):
+    def end(s, direction, rtol=1e-12, **more):
         y = np.array([0.5, -0.4, 0.5, -0.8]) + s * direction
-        return sd.simulate(tree, sd.State(tree, y[:2], y[2:]), 0.35, **options, **more)
+        return sd.simulate(tree, sd.State(tree, y[:2], y[2:]), 0.35, rtol=rtol, **options, **more)
 
-    run, direction, h = end(0.0, np.zeros(4), sensitivities=True), np.array([0.3, -0.2, 0.5, 0.4]), 3e-4
+    direction, h = np.array([0.3, -0.2, 0.5, 0.4]), 1e-3
+    run = end(0.0, direction, 1e-10, sensitivities=True)
     full = np.abs(run.motions[0].torque) == tree.model.efforts
     assert (np.abs(np.diff(full, axis=0)).sum(axis=0) >= 1).all()
     states = {i: end(i * h, direction).states[-1] for k, _ in CENTRAL for i in (k, -k)}
     found = sum(w * np.concatenate([states[k].q - states[-k].q, states[k].qd - states[-k].qd]) for k, w in CENTRAL) / h
     apart = np.abs(run.sensitivity(0.35) @ direction - found).max()
-    assert apart < largest * np.abs(found).max()
+    assert apart < 2e-8 * np.abs(found).max()

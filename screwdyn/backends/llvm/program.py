@@ -15,7 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -156,6 +156,12 @@ class Program:
         """Address of the code for many states or many steps; 0 if it is not made yet."""
         return self._found.get(emit.BATCH) or self._found.get(emit.STEPS, 0)
 
+    @cached_property
+    def _order(self) -> list[int]:
+        """The operations of the known values."""
+        tape, known = self._interface[4:]
+        return tape.live(known)
+
     @property
     def nbytes(self) -> int:
         """Memory that is kept in bytes, with an error of a few per cent."""
@@ -168,7 +174,7 @@ class Program:
         tape, known = self._interface[4:]
         # Values that are not finite violate the bounds of the program.
         with np.errstate(divide="ignore", invalid="ignore"):
-            array = np.array([*tape.evaluate(known, values), 0.0], dtype=np.float64)
+            array = np.array([*tape.evaluate(known, values, order=self._order), 0.0], dtype=np.float64)
         array[-1:].view(np.int64)[0] = host().sincos
         return array
 

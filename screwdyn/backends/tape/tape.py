@@ -8,7 +8,7 @@ subtractions, and sums such as sin α cos β + cos α sin β, which parallel axe
 import math
 import operator
 from bisect import bisect_left
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 
@@ -356,13 +356,17 @@ class Tape:
         cos: Any = math.cos,
         done: dict[int, Any] | None = None,
         sqrt: Any = math.sqrt,
+        order: Sequence[int] | None = None,
     ) -> list[Any]:
-        """Values of outputs from those of the inputs, numbers or arrays; ``done`` has, and gets, known results."""
+        """Values of outputs from those of the inputs, numbers or arrays; ``done`` has, and gets, known results.
+
+        ``order`` is what :meth:`live` gives, if it is known.
+        """
         outputs = list(outputs)
         done = {} if done is None else done
         signs = {"positive": _positive, "negative": lambda x: _positive(-x)}
         functions = {"sin": sin, "cos": cos, "sqrt": sqrt, **signs}
-        for at in self.live(outputs, done):
+        for at in self.live(outputs, done) if order is None else order:
             op, a, b = self.nodes[at]
             if op in ("input", "constant"):
                 done[at] = values[a] if op == "input" else a

@@ -130,7 +130,7 @@ class Scheduled(ABC, Generic[Outcome]):
         """
         raise ScrewdynError(
             f"a rollout cannot contain a {type(self).__name__}, whose structure depends on the state; rollouts have "
-            f"Grasp, Release, Lock, Unlock and SetInertia; use simulate for each run"
+            f"Grasp, Release, Lock, Unlock, Close, Open and SetInertia; use simulate for each run"
         )
 
     def joints(self, tree: Robot) -> Mapping[str, Joint]:

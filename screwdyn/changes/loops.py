@@ -9,8 +9,10 @@ import numpy as np
 
 from screwdyn.changes import law
 from screwdyn.changes.change import Change, LinkName, LoopRef, Pose, Scheduled
+from screwdyn.core import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism import Handle, Joint, Mechanism
+from screwdyn.mechanism.structure import Switch
 from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
 
@@ -46,7 +48,7 @@ class Close(Scheduled[LoopEvent]):
     """A loop is closed, at a time or on a condition in :func:`simulate` (docs/mathematics.md §12).
 
     Parameters as for :meth:`KinematicTree.close` with a state, ``time`` and ``when`` as for :class:`Grasp`, also their
-    errors.
+    errors. In a rollout, whose runs share the loop, ``at`` must be given.
     """
 
     verb = "close"
@@ -81,6 +83,16 @@ class Close(Scheduled[LoopEvent]):
             impulse=own[handle.name],
             impulses=own,
         )
+
+    def switch(self, tree: Mechanism) -> Switch:
+        """The loop is closed at ``at``; the present pose would make another loop in each run."""
+        if self.at is None:
+            raise ScrewdynError(
+                f"a rollout closes the same loop in all runs: give at=, the pose of {self.link!r} in {self.to!r}; to "
+                f"close one at the present pose, use simulate for each run"
+            )
+        loop = tree.close(self.link, self.to, self.joint, self.at, self.name).name
+        return Switch(loop, self.link, closes=(loop,))
 
 
 @overload
@@ -178,6 +190,13 @@ class Open(Scheduled[LoopEvent]):
         Mechanism.open(tree, self.what)
         after, none = State(tree, state.q, state.qd), np.zeros(6)
         return LoopEvent(state=after, link=loop.link, loop=loop.name, handle=handle, impulse=none, impulses={})
+
+    def switch(self, tree: Mechanism) -> Switch:
+        """The loop is opened; errors as without a state."""
+        rest = tree.copy()
+        rest.open(self.what)
+        (loop,) = {*tree.loops} - {*rest.loops}
+        return Switch(loop, tree.loop(loop).link, opens=(loop,))
 
 
 @overload

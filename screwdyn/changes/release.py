@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -95,6 +95,7 @@ class Release(Scheduled[ReleaseEvent]):
         if self.into_world:
             raise ScrewdynError("a rollout has no free bodies: what is released leaves it; omit into_world=")
         root, rest = tree.resolve(self.what), tree.copy()
+        rest.topology = replace(rest.topology, loops={})  # a run can release what no loop holds then
         rest.detach(root)
         rotors = [link for link in tree.links if link not in {*rest.links, *tree.subtree(root)}]
         return Switch(root, root, goes=(root, *rotors))

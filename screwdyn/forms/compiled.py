@@ -23,11 +23,10 @@ from screwdyn.backends.tape.tape import TooLong
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import Array, ArrayLike, Flags, apart, check_out, errors, expressions, hand_over
 from screwdyn.core.errors import ScrewdynError, ShapeError, SingularAttachmentError, UnknownNameError
-from screwdyn.forms.closed_loops import independent_constraints
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
-from screwdyn.forms.switches import Integers, Lanes, Switching, Union, moved, scheduled, sources, sums
+from screwdyn.forms.switches import Constraints, Integers, Lanes, Switching, Union, moved, scheduled, sources, sums
 from screwdyn.mechanism import Inertia, check_no_rotor, check_open
 from screwdyn.mechanism.plausible import check_positions
 from screwdyn.physics import SHARES, STEPS, Feedback, JointForces, Model, share_of
@@ -201,11 +200,12 @@ class Compiled(Numbers, Configurations, TakesOut):
         t0 : float
             Time at the start, s.
         events : sequence, optional
-            Changes within the runs: each a :class:`Grasp`, :class:`Release`, :class:`Lock`, :class:`Unlock` or
-            :class:`SetInertia` with ``time=``, on the clock that begins at ``t0``, or a pair ``(change, steps)`` of one
-            without a time and the number of the step before which it happens, for all runs, or for each run, (…);
-            negative or beyond the last step for never. A time within a step is the start of the next one. Rates change
-            by the law of :meth:`KinematicTree.grasp`. In one step, events happen in the order of the list. Results,
+            Changes within the runs: each a :class:`Grasp`, :class:`Release`, :class:`Lock`, :class:`Unlock`,
+            :class:`Close`, :class:`Open` or :class:`SetInertia` with ``time=``, on the clock that begins at ``t0``, or
+            a pair ``(change, steps)`` of one without a time and the number of the step before which it happens, for all
+            runs, or for each run, (…); negative or beyond the last step for never. A time within a step is the start of
+            the next one. Rates change by the law of :meth:`KinematicTree.grasp`. In one step, events happen in the
+            order of the list. Loops close only where links meet, to 1e-6 m and rad, as ``at=`` says. Results,
             torques and payloads are then those of the tree with the links of all events, ``compiled`` of the result.
             What a run does not have at a sample stays at its last positions, or at those at which it starts, with rates
             below 1e-180. Samples are just before the changes of their step.
@@ -236,8 +236,9 @@ class Compiled(Numbers, Configurations, TakesOut):
         SingularAttachmentError
             If a joint feels no inertia in any run.
         LoopError
-            If a loop is open at the start, or an event or stop is not possible beside loops: one that locks or frees a
-            joint of a loop, or after which a link of it is missing.
+            If a loop is open at the start, or where it closes within a run, or an event or stop is not possible beside
+            a loop that is closed then: one that locks or frees a joint of it, or after which a link of it is missing;
+            or if loops of which one closes or opens have redundant constraints.
         ContactError
             If contacts have more than 16 points, or points without radius on a box, or links begin inside each other.
         ScrewdynError
@@ -267,8 +268,6 @@ class Compiled(Numbers, Configurations, TakesOut):
             model, (q, qd) = union.model, union.started(model, q, qd)
         if model.topology.contacts:
             _check_contacts(model, method, stops)
-        if union is not None:
-            union.check_loops()
         given = _Inputs(model, q, qd, count, torque, payload, union, due)
         samples = 1 if record is None else count // record + 1
         lead = given.batch if record is None else (samples, *given.batch)
@@ -286,7 +285,7 @@ class Compiled(Numbers, Configurations, TakesOut):
             given.check_closed()
             stepper = fast._stepper(method, given, dt)
             if union is not None:
-                given.change(partial(fast._stepper_of, values={}, dt=dt))
+                given.change(partial(fast._stepper_of, values={}, dt=dt, constraints=given.constraints))
             given.check_apart(fast, dt)
             done = self._run(stepper, given, (t0, dt), count, record, stored[: len(given.state)])
             given.check_finite(failed=bool((done < count).any()))
@@ -376,20 +375,20 @@ class Compiled(Numbers, Configurations, TakesOut):
         for k, contact in enumerate(self.model.topology.touching):
             own = zip(CONTACT, (contact.friction, contact.restitution), strict=True)
             values |= {(field, k): x for field, x in own if x}
-        kind = StepKind(method, given.groups, tuple(given.rows), tuple(values), given.held, apart=given.apart)
-        return self._stepper_of(kind, values, dt)
+        rows, apart, loose = tuple(given.rows), given.apart, given.loose
+        kind = StepKind(method, given.groups, rows, tuple(values), given.held, apart=apart, loose=loose)
+        return self._stepper_of(kind, values, dt, given.constraints)
 
-    def _stepper_of(self, kind: StepKind, values: Mapping[Any, float], dt: float) -> Stepper:
-        """The code for a kind of steps with these parameters; errors as for :meth:`_stepper`."""
+    def _stepper_of(self, kind: StepKind, values: Mapping[Any, float], dt: float, constraints: Constraints) -> Stepper:
+        """The code for a kind of steps with these parameters and constraints; errors as for :meth:`_stepper`."""
         model, method = self.model, kind.method
         asked, found = kind, self._steppers.get((kind, dt))
         if found is not None:
             return found
         require_resisted(CATALOGUE["forward_dynamics"], model)
         places: Sequence[Sequence[Any]] = [] if method == IMPACT else model.points
-        if closed := bool(model.topology.loops):
-            places = [model.constraints[k] for k in independent_constraints(model)[0]]
-        kind = kind._replace(closed=closed)
+        if constraints:
+            places, kind = constraints, kind._replace(closed=True)
         try:
             found = Stepper(model, kind, {("dt", 0): dt, **values}, places)
         except TooLong:
@@ -541,9 +540,9 @@ class Rollout:
     failed : (…) array of bool
         Runs that did not reach the end: an entry was no longer finite or exceeded 1e60, or a joint felt no inertia.
     compiled : Compiled
-        The tree with the links of all events: ``compiled.positions`` and ``compiled.coordinates`` name the entries of
-        ``q`` and ``qd``, and ``compiled.forward_kinematics("crate", run.q)`` are poses. Without events, it is the one
-        that was called.
+        The tree with the links of all events, and the loops that are closed in all runs at all times:
+        ``compiled.positions`` and ``compiled.coordinates`` name the entries of ``q`` and ``qd``, and
+        ``compiled.forward_kinematics("crate", run.q)`` are poses. Without events, it is the one that was called.
     forces : (…, k, 3) or (samples, …, k, 3) array
         Forces at the k points of contacts in the step before, N: along the normal and two tangents, as the rows of
         ``contact_jacobian`` in the state before that step; zero at the start. Impacts are impulses divided by the step.
@@ -658,6 +657,7 @@ class _Inputs:
         self.rows = sorted({model.index[model.placements[name].coordinate] for name in links} - {-1})
         self.held = () if union is None else tuple(map(union.row, union.holdable))
         self.apart = () if union is None else tuple(union.apart)
+        self.loose = () if union is None else union.loose
         (q, qd), start = model.flat(q=q, qd=qd)
         q, qd = q.reshape(*start, model.nq), qd.reshape(*start, model.nv)
         self._axes = max([len(start), len(of_payload), *(x.ndim for x in due)])
@@ -780,9 +780,16 @@ class _Inputs:
         steps = [np.moveaxis(x[start:end], 0, 1) if len(x) > 1 else x[0] for x in self._steps.values()]
         return [*state, *called, *steps, *self._varied]
 
+    @property
+    def constraints(self) -> Constraints:
+        """Independent constraints of closed loops."""
+        if self._union is not None:
+            return self._union.constraints
+        return Request(CATALOGUE["forward_dynamics"]).places(self._model) if self._model.topology.loops else []
+
     def check_closed(self) -> None:
         """Raise LoopError if a loop of one of the runs is open, or opens, at the start."""
-        closure = Closure(Numbers(self._model))
+        closure = Closure(Numbers(self._model)) if self._union is None else self._union.closure(self._union.first)
         for found in (closure.gap(self.q, 1), closure.opening(self.q, self.qd)) if closure.loops else ():
             run = int(np.abs(found).max(axis=1).argmax())
             advice = f"start run {run} from tree.project(q, qd)"

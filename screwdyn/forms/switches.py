@@ -1,13 +1,16 @@
 """Changes within runs of fixed step (docs/rollouts.md).
 
 One tree has the links of all changes, and its code serves all runs at all times: a link that a run does not have has no
-inertia in it, and a freedom that does not move is held by an armature without bounds. Both leave the motion of all else
-as it is in a tree without the link, or with the joint locked, up to rounding.
+inertia in it, a freedom that does not move is held by an armature without bounds, and a loop that is open yields by a
+compliance without bounds. All leave the motion of all else as it is in a tree without the link or loop, or with the
+joint locked, up to rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,21 +18,29 @@ import numpy.typing as npt
 
 from screwdyn.backends.llvm.program import IMPACT, StepKind, Stepper
 from screwdyn.core import Array, Flags, LoopError, ScrewdynError, ShapeError, TopologyError
+from screwdyn.forms.closed_loops import independent_constraints
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.numbers import Numbers
 from screwdyn.mechanism.structure import Mechanism, Switch
 from screwdyn.mechanism.topology import check_open
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.link_steps import Pose, RigidInertia, inertia_to_parent
 from screwdyn.physics.model import Model
+from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.recursions.whole_tree import MOST_STEPS, SETTLED
 
 Integers = npt.NDArray[np.int64]
-# Whatever moves a freedom of this armature is less than the rounding of all else, kg m² or kg.
+# Places of constraints.
+Constraints = Sequence[Sequence[Any]]
+# Whatever moves a freedom of this armature is less than the rounding of all else, kg m² or kg; so are the forces of a
+# constraint of this compliance.
 _BOUNDLESS = 1e200
 # Gap of a point that a run lacks, m.
 _FAR = 1e30
 # Distance beyond a stop that counts as rounding, rad or m.
 _PASSED = 1e-9
+# Gap of a closed loop, m and rad, and the most Newton steps to it.
+_CLOSED, _CLOSING = 1e-14, 3
 # Share of a step by which a time may be after the start of the step before which the change happens.
 _ROUNDING = 1e-6
 
@@ -65,11 +76,23 @@ class Union:
                     raise
                 what = f"the {type(event).__name__} before step {steps.flat[runs[0]]}"
                 raise type(error)(f"run {runs[0]} cannot have {what}: {error}") from None
-        if [*tree.topology.loops] != [*before.loops]:
-            check_open(tree.topology, "a rollout with this payload", "use simulate for each run", touching=True)
         self.made_from, self.kinds = sources(events, stops), [type(event).__name__ for event in events]
-        self.model, self.switches = Model(tree.topology), [made[id(event)] for event in events]
+        self.switches = [made[id(event)] for event in events]
+        # All loops, those of a run before all changes, and of these the ones that are closed at all times.
+        self.loops, self.first = tree.topology.loops, tuple(before.loops)
+        some = {x for switch in self.switches for x in (*switch.closes, *switch.opens)}
+        self._always, self._closures = tuple(x for x in self.first if x not in some), dict[tuple[str, ...], Closure]()
+        if {*self.loops} - {*self.first, *some} or (some and tree.topology.contacts):
+            what = "contacts" if some else "this payload"
+            check_open(tree.topology, f"a rollout with {what}", "use simulate for each run", touching=True)
+        self.model = Model(replace(tree.topology, loops={x: self.loops[x] for x in self._always}))
         self.numbers = Numbers(self.model)
+        # Independent constraints of loops that are always closed, and of each other loop, which a run may lack.
+        parts = [(x,) for x in self.loops if x not in self._always]
+        self._parts = {loops: self._independent(loops) for loops in (self._always, *parts)}
+        self.constraints = [place for places in self._parts.values() for place in places]
+        self.loose = tuple(range(len(self._parts[self._always]), len(self.constraints)))
+        self.loose_of = [part[0] for part in parts for _ in self._parts[part]]
         self.limits = Limits.of(tree, lambda joint: stops)
         self._places, self._rows = (
             {x: k for k, x in enumerate(of)} for of in (self.model.positions, self.model.coordinates)
@@ -103,19 +126,32 @@ class Union:
             if at.locked is not None and tree.topology.attachments[at.link.name].locked is None:
                 self.start[self._positions(at.locked.joint.position_names(at.name))] = at.locked.q
 
-    def check_loops(self) -> None:
-        """Raise LoopError if a run may lack a link of a loop, or hold a freedom that moves in one."""
-        topology, lacking = self.model.topology, self.absent.union(*self.gone)
-        for loop in topology.loops.values():
-            missing = lacking & {loop.link, loop.to}
-            moving = {*self.model.path(loop.link)} ^ {*self.model.path(loop.to)}
-            held = sorted(moving & {self.model.coordinates[k] for k in self.holdable})
-            if missing or held:
-                what = f"joint {held[0]!r} moves in" if held else f"link {missing.pop()!r} is an end of"
+    def closure(self, loops: tuple[str, ...]) -> Closure:
+        """The tree with some loops, which are closed at the same time; LoopError if constraints of them are redundant.
+
+        If none is, those that are independent in each loop alone are so together, and in some of these loops.
+        """
+        if loops not in self._closures:
+            model, alone = self._with(loops), [x for part, x in self._parts.items() if {*part} <= {*loops}]
+            known = any({*loops} <= {*others} for others in (*self._parts, *self._closures))
+            if not known and len(independent_constraints(model)[0]) != sum(map(len, alone)):
                 raise LoopError(
-                    f"{what} loop {loop.name!r}, which a rollout keeps closed in all runs, so that it cannot be "
-                    f"{'locked, freed or stopped' if held else 'missing'} there; use simulate for each run"
+                    f"loops {', '.join(map(repr, loops))} have constraints in common, which a rollout cannot divide "
+                    f"among them while one is closed or opened; use simulate for each run"
                 )
+            self._closures[loops] = Closure(Numbers(model))
+        return self._closures[loops]
+
+    def _with(self, loops: tuple[str, ...]) -> Model:
+        """The model with some of the loops."""
+        if loops == self._always:
+            return self.model
+        return Model(replace(self.model.topology, loops={x: self.loops[x] for x in loops}))
+
+    def _independent(self, loops: tuple[str, ...]) -> Constraints:
+        """Independent constraints of some loops."""
+        model = self._with(loops)
+        return [model.constraints[k] for k in independent_constraints(model)[0]] if loops else []
 
     def freedoms(self, names: Iterable[str]) -> Integers:
         """Indices of freedoms."""
@@ -148,6 +184,7 @@ def sources(events: Sequence[Switching], stops: bool) -> list[object]:
     for event in events:
         found.append(event)
         for x in vars(event).values():
+            x = sys.intern(x.tobytes().hex()) if isinstance(x, np.ndarray) else x  # one object for the same numbers
             kept = isinstance(x, Hashable) and not hasattr(x, "qd")
             found.append(x.topology if isinstance(x, Mechanism) else x if kept else object())
     return found
@@ -240,13 +277,13 @@ class Lanes:
         self._check()
         self._begin(count)
         # Coordinate by coordinate: the code reads such arrays without copies.
-        lengths = 10 * len(rows), len(union.holdable), len(union.apart)
+        lengths = 10 * len(rows), len(union.holdable), len(union.apart), len(union.loose)
         self.inputs = [np.zeros((n, count)).T for n in lengths if n]
         self._write(np.arange(count))
         self._impacts = {
             e: stepper(self._impact(union.struck[e]))
             for e, switch in enumerate(union.switches)
-            if (switch.twist is not None or switch.holds) and (due[e] >= 0).any()
+            if (switch.twist is not None or switch.holds or switch.closes) and (due[e] >= 0).any()
         }
         if len(union.limits.rows):
             self._at_stops = stepper(self._impact(()))
@@ -258,9 +295,11 @@ class Lanes:
         self._held = np.zeros((self._model.nv, count), dtype=bool)
         self._held[self.union.held] = True
         self._stopped = np.zeros((len(self.union.limits.rows), count), dtype=bool)
+        self._closed = {name: np.full(count, name in self.union.first) for name in self.union.loops}
 
     def _check(self) -> None:
         """Raise an error if a change is impossible in a run at its time."""
+        self._check_loops(np.arange(self.due.shape[1]))
         order = np.argsort(np.where(self.due < 0, np.iinfo(np.int64).max, self.due), axis=0, kind="stable")
         for rank in order:
             for e in np.unique(rank):
@@ -268,22 +307,57 @@ class Lanes:
                 if len(lanes):
                     self._require(e, lanes)
                     self._take(e, lanes)
+                    self._check_loops(lanes, e)
+
+    def _named(self, e: int | None, run: Any) -> str:
+        """That a run cannot have a change, or its start, for errors."""
+        what = "begin so" if e is None else f"have the {self.union.kinds[e]} before step {self.due[e, run]}"
+        return f"run {run} cannot {what}"
+
+    def _check_loops(self, lanes: Integers, e: int | None = None) -> None:
+        """Raise LoopError if one of some runs has a loop that lacks a link, or in which a joint is held or may stop."""
+        model, held = self._model, self._held[:, lanes]
+        held[self.union.limits.rows] = True
+        for name, loop in self.union.loops.items():
+            closed = self._closed[name][lanes]
+            moving = sorted({*model.path(loop.link)} ^ {*model.path(loop.to)})
+            for what, wrong in (
+                *((f"link {x!r}", self._present[x][lanes, 0] == 0) for x in (loop.link, loop.to) if x in self._present),
+                *((f"joint {x!r}", held[k]) for x, k in zip(moving, self.union.freedoms(moving), strict=True)),
+            ):
+                if (wrong & closed).any():
+                    raise LoopError(
+                        f"{self._named(e, lanes[np.argmax(wrong & closed)])}: {what} is in loop {name!r}, which is "
+                        f"closed then, so that it cannot be missing, locked, freed or stopped; use simulate for each "
+                        f"run"
+                    )
+        for loops, _ in self._by_loops(lanes) if self._closed else ():
+            self.union.closure(loops)
+
+    def _by_loops(self, lanes: Integers) -> Iterator[tuple[tuple[str, ...], Integers]]:
+        """Loops that are closed at the same time, and those of some runs in which they are."""
+        closed = (
+            np.array([x[lanes] for x in self._closed.values()], dtype=bool).reshape(len(self._closed), len(lanes)).T
+        )
+        for some in np.unique(closed, axis=0):
+            yield tuple(np.array([*self._closed])[some].tolist()), lanes[(closed == some).all(axis=1)]
 
     def _require(self, e: int, lanes: Integers) -> None:
         """Raise TopologyError if one of some runs cannot have a change."""
         switch, never = self.union.switches[e], np.zeros(len(lanes), dtype=bool)
         have = {x: self._present[x][lanes, 0] > 0 for x in (switch.on, *switch.comes[:1]) if x in self._present}
         held = [*self._held[self.union.freedoms([*switch.holds, *switch.frees])][:, lanes], never][0]
+        closed = [*(self._closed[x][lanes] for x in (*switch.closes, *switch.opens)), never][0]
         for wrong, why in (
             (~have.get(switch.on, ~never), f"has no link {switch.on!r} then"),
             (have[switch.comes[0]] if switch.comes else never, f"has link {switch.concerns!r} already"),
             (held if switch.holds else never, f"has joint {switch.concerns!r} locked already"),
             (~held if switch.frees else never, f"does not have joint {switch.concerns!r} locked"),
+            (closed if switch.closes else never, f"has loop {switch.concerns!r} closed already"),
+            (~closed if switch.opens else never, f"does not have loop {switch.concerns!r} closed"),
         ):
             if wrong.any():
-                run = int(lanes[np.argmax(wrong)])
-                what = f"the {self.union.kinds[e]} before step {self.due[e, run]}"
-                raise TopologyError(f"run {run} cannot have {what}: it {why}")
+                raise TopologyError(f"{self._named(e, lanes[np.argmax(wrong)])}: it {why}")
 
     def _take(self, e: int, lanes: Integers) -> None:
         """Note a change of some runs."""
@@ -293,6 +367,8 @@ class Lanes:
             self._present[name][lanes] = 1.0
         self._held[self.union.holds[e][:, None], lanes] = True
         self._held[self.union.frees[e][:, None], lanes] = False
+        for name in (*self.union.switches[e].closes, *self.union.switches[e].opens):
+            self._closed[name][lanes] = name in self.union.switches[e].closes
         if len(self._stopped):
             starts = np.isin(self.union.limits.where, self.union.starts[e][0][0])
             self._stopped[np.ix_(starts, lanes)] = False
@@ -305,7 +381,9 @@ class Lanes:
         held = np.where(holds[self.union.holdable].T, _BOUNDLESS, 0.0)
         absent = [np.any([present[x] == 0 for x in names], axis=0) for names in self.union.apart.values()]
         apart = np.hstack([np.zeros((len(lanes), 0)), *(_FAR * x for x in absent)])
-        found = [x for x in (sums(self._model, self._rows, bodies, present), held, apart) if x.shape[-1]]
+        opened = [~self._closed[x][lanes, None] for x in self.union.loose_of]
+        loose = [np.where(np.hstack(opened), _BOUNDLESS, 0.0)] if opened else []
+        found = [x for x in (sums(self._model, self._rows, bodies, present), held, apart, *loose) if x.shape[-1]]
         for x, new in zip(self.inputs, found, strict=True):
             x[lanes] = new
 
@@ -323,6 +401,8 @@ class Lanes:
             for x, (places, values) in zip((q, qd), self.union.starts[e], strict=True):
                 x[lanes[:, None], places] = values
             held = lanes[:, None], self.union.holds[e]
+            if switch.closes:
+                self._close(e, q, lanes)
             if e in self._impacts:
                 change, more = np.zeros((len(lanes), self._model.nv)), []
                 if switch.twist is None:
@@ -332,6 +412,28 @@ class Lanes:
                     more = [switch.twist - V, self._struck(self.union.struck[e], lanes)]
                 qd[lanes] += self._refined(self._impacts[e], change, q, qd, lanes, more)
             qd[held] = 0.0
+
+    def _close(self, e: int, q: Array, lanes: Integers) -> None:
+        """Move some runs to where their loops are closed, in place; LoopError if a loop is open by more than rounding.
+
+        As by ``Closure.closed``: the impact of rates at which the loops open by their gaps in unit time.
+        """
+        for loops, own in self._by_loops(lanes):
+            closure = self.union.closure(loops)
+            gap = closure.gap(q[own], 1)
+            run = own[np.abs(gap).max(axis=1, initial=0.0).argmax()]
+            closure.check(q[run], f"{self._named(e, run)}: let links meet before a loop of them is closed")
+            rates = np.zeros((len(q), self._model.nv))
+            for _ in range(_CLOSING):
+                left = np.abs(gap).max(axis=1, initial=0.0) > _CLOSED
+                if not left.any():
+                    break
+                own, J = own[left], closure.of.constraint_jacobian(q[own[left]])
+                rates[own] = (np.linalg.pinv(J, REDUNDANT) @ gap[left, :, None])[..., 0]
+                still = np.zeros((len(own), self._model.nv))
+                change = self._refined(self._impacts[e], still, q, rates, own, ())
+                q[own] = self._model.configurations.integrate(q[own], change)
+                gap = closure.gap(q[own], 1)
 
     def check_start(self, q: Array) -> None:
         """Raise an error if a freedom begins beyond a stop, at the start of a run or where a change lets it move."""
@@ -383,7 +485,7 @@ class Lanes:
             own = root.coordinate, *(name for at in beyond for name in at.names)
             slips = tuple(model.index[name] for name in own), (*root.pose.R, *root.pose.p)
         held = tuple(map(self.union.row, self.union.holdable))
-        return StepKind(IMPACT, (), tuple(self._rows), (), held, slips)
+        return StepKind(IMPACT, (), tuple(self._rows), (), held, slips, loose=self.union.loose)
 
     def _struck(self, struck: Sequence[str], lanes: Integers) -> Array:
         """The inertial numbers of those of some links that the row of the first one carries, (runs, 10)."""
@@ -397,7 +499,7 @@ class Lanes:
     ) -> Array:
         """The change of the rates of some runs, each refined until the last step is rounding; see ``changes.law``."""
         left, sizes, inputs = np.arange(len(lanes)), (self._model.nq, self._model.nv), (q, *self.inputs)
-        more = [*more, qd[lanes]] if self._model.topology.loops else more
+        more = [*more, qd[lanes]] if self.union.constraints else more
         for _ in range(MOST_STEPS // 2):
             q, *given = (x[lanes[left]] for x in inputs)
             after = [np.empty((len(left), 2, n)) for n in sizes]

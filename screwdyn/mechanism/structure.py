@@ -55,6 +55,8 @@ class Switch(NamedTuple):
     goes: tuple[str, ...] = ()  # links, which take all links beyond them along
     holds: tuple[str, ...] = ()  # freedoms of a joint
     frees: tuple[str, ...] = ()  # freedoms of a joint
+    closes: tuple[str, ...] = ()  # a loop
+    opens: tuple[str, ...] = ()  # a loop
     q: Mapping[str, float] = {}  # at which the freedoms of links that come start
     qd: Mapping[str, float] = {}
     bodies: Mapping[str, Array] = {}  # mass, first moment and inertia about the origin of links, (10,)

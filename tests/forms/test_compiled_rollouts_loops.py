@@ -69,7 +69,7 @@ def test_what_loops_do_not_allow_is_refused():
         fast.rollout([q, q + 0.1], qd, 2, 1e-3)
     with pytest.raises(LoopError, match=r"the rates open the loops .*; start run 0 from tree.project"):
         fast.rollout(q, [qd + 1, qd], 2, 1e-3)
-    with pytest.raises(LoopError, match=r"joint 'rocker' moves in loop 'pin'.* locked, freed or stopped"):
+    with pytest.raises(LoopError, match=r"joint 'rocker' is in loop 'pin'.* locked, freed or stopped"):
         fast.rollout(q, qd, 4, 1e-3, events=[(sd.Lock("rocker"), 2)])
     tree.touch("rocker", to="base", on=sd.Plane((0, 1, 0), -9), points=[(0, 0, 0)])
     with pytest.raises(LoopError, match="a rollout with contacts is not available"):

@@ -529,8 +529,9 @@ def felt_by(name: str, table: Array) -> Array:
 
 # A step of an integrator on a tape: the state after it from the state before. Inputs besides the state are ("dt", 0),
 # the torques or the entries of a ``Feedback`` by name, ("bodies", k) for the inertial numbers of some rows, ("held", k)
-# for armatures that hold some rows, ("apart", k) for what is added to the gaps of some points, and (field, row) for the
-# parameters of the joints' own forces, and of contacts, that are not zero. With contacts, the state includes impulses.
+# for armatures that hold some rows, ("apart", k) for what is added to the gaps of some points, ("loose", k) for the
+# compliances of some constraints, and (field, row) for the parameters of the joints' own forces, and of contacts, that
+# are not zero. With contacts, the state includes impulses.
 
 # Inertial numbers of a row.
 NUMBERS = PARENT - MASS
@@ -551,6 +552,7 @@ class StepKind(NamedTuple):
     struck: tuple[tuple[int, ...], tuple[float, ...]] | None = None  # rows of what slips in an impact, pose of its root
     apart: tuple[int, ...] = ()  # points of contacts with an input that is added to their gaps
     closed: bool = False  # whether the places are constraints of closed loops, not points of contacts
+    loose: tuple[int, ...] = ()  # constraints with a compliance that is an input: 0, or boundless while loops are open
 
 
 class Motion:
@@ -668,7 +670,10 @@ def _recorded_steps(structure: Structure, kind: StepKind) -> Program:
     lengths |= _of_rows(kind)
     q, qd = (subject.inputs(tape, group) for group in ("q", "qd"))
     moving = _varied(subject, own, kind)
-    found = trace.touching_dynamics(own, moving) if points else trace.outputs(own, "forward_dynamics", moving)
+    if kind.loose:
+        found = [trace.loop_dynamics(own, moving, kind.loose)]
+    else:
+        found = trace.touching_dynamics(own, moving) if points else trace.outputs(own, "forward_dynamics", moving)
     control = {
         group: trace.inputs(tape, group, range(subject.nq if group == "q_target" else n)) for group in kind.control
     }
@@ -685,7 +690,7 @@ def _recorded_steps(structure: Structure, kind: StepKind) -> Program:
 def _of_rows(kind: StepKind) -> dict[str, int]:
     """Lengths of the groups of inputs for some rows."""
     lengths = {"bodies": NUMBERS * len(kind.rows), "held": len(kind.held), "apart": len(kind.apart)}
-    return {group: n for group, n in lengths.items() if n}
+    return {group: n for group, n in {**lengths, "loose": len(kind.loose)}.items() if n}
 
 
 def _varied(subject: Subject, tape: Tape, kind: StepKind) -> Subject:
@@ -720,7 +725,7 @@ def _recorded_impact(structure: Structure, kind: StepKind) -> Program:
     if kind.closed:
         lengths["before"] = subject.nv
         (J,), before = trace.record(tape, "constraint_jacobian", subject), subject.inputs(tape, "before")
-        jump = trace.constrained(tape, subject, state["tau"], J @ (before + state["qd"]))
+        jump = trace.constrained(tape, subject, state["tau"], J @ (before + state["qd"]), kind.loose)
     else:
         (jump,) = trace.computed(INTERNAL["impulse_response"], subject, state.__getitem__)
     return planned("impact", tape, lengths, [state["q"], state["qd"] - jump])

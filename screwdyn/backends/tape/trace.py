@@ -373,19 +373,24 @@ def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
 # Closed loops
 
 
-def loop_dynamics(tape: Tape, subject: Subject) -> Scalars:
-    """Accelerations, (n,), on the tape; errors as for :func:`constrained`."""
+def loop_dynamics(tape: Tape, subject: Subject, loose: Sequence[int] = ()) -> Scalars:
+    """Accelerations, (n,), on the tape; parameters and errors as for :func:`constrained`."""
     alone = subject._replace(table=base_parameters(subject.table), places=None)
     (bias,), (J_dot,) = record(tape, "bias_force", alone), record(tape, "constraint_jacobian_dot", subject)
-    return constrained(tape, subject, subject.inputs(tape, "tau") - bias, -(J_dot @ subject.inputs(tape, "qd")))
+    opening = J_dot @ subject.inputs(tape, "qd")
+    return constrained(tape, subject, subject.inputs(tape, "tau") - bias, -opening, loose)
 
 
-def constrained(tape: Tape, subject: Subject, forces: Scalars, given: Any = 0.0) -> Scalars:
-    """The x of M x = forces + J_cᵀ λ with J_c x as given, (n,); assumes that M is regular, constraints independent."""
+def constrained(tape: Tape, subject: Subject, forces: Scalars, given: Any = 0.0, loose: Sequence[int] = ()) -> Scalars:
+    """The x of M x = forces + J_cᵀ λ with J_c x + D λ as given, (n,); assumes that M and J_c M⁻¹ J_cᵀ + D are regular.
+
+    D is the diagonal matrix of the inputs "loose" of some constraints, and zero for others.
+    """
     M, (J,) = factors(tape, subject._replace(places=None)), record(tape, "constraint_jacobian", subject)
     z, Y = M.inward(forces), [M.inward(row) for row in J]
     wanted: Scalars = given - np.array([(row / M.D) @ z for row in Y], dtype=object)
     K = np.array([(row / M.D) @ column for row in Y for column in Y], dtype=object).reshape(len(Y), len(Y))
+    K[list(loose), list(loose)] += inputs(tape, "loose", range(len(loose)))
     multipliers = _factored(K, REDUNDANT**2 * K.diagonal()).solve(wanted)
     for row, force in zip(Y, multipliers, strict=True):
         z = z + row * force

@@ -142,10 +142,10 @@ def islands(tree: Robot) -> list[Robot]:
         return []
     island, at = islands_of(model)[0], {name: k for k, name in enumerate(model.coordinates)}
     roots = dict[str, int]()
-    for one in model.topology.attached:
-        path = model.path(one.name)
-        if path and not model.path(one.parent or ""):
-            roots[one.name] = int(island[at[path[0]]])
+    for link in tree.links[1:]:
+        path = model.path(link)
+        if path and not model.path(tree.parent(link) or ""):
+            roots[link] = int(island[at[path[0]]])
     parts = []
     for own in dict.fromkeys(roots.values()):
         part = tree.copy()

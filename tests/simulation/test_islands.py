@@ -26,7 +26,7 @@ def moving():
     tree = sd.KinematicTree()
     attach_ball(tree, "bounces", 0.6)
     door = sd.Inertia.box(1.0, (1, 0.1, 1))
-    tree.attach(door, to="base", joint=sd.revolute("z", damping=DAMPING, limits=(-1, 0.5)), name="door")
+    tree.attach(door, to="base", joint=sd.revolute("z", name="hinge", damping=DAMPING, limits=(-1, 0.5)), name="door")
     attach_ball(tree, "rolls", 0.0)
     q, qd = tree.neutral(), np.zeros(13)
     q[6], q[14], qd[6], qd[10] = 1.1, 0.1, SPIN, V0

@@ -27,7 +27,7 @@ UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("brief", derandomize=True, max_examples=5, **UNTIMED)
 settings.register_profile("everyday", derandomize=True, max_examples=6, **UNTIMED)
-settings.register_profile("short", derandomize=True, max_examples=40, **UNTIMED)
+settings.register_profile("short", derandomize=True, max_examples=25, **UNTIMED)
 settings.register_profile("full", max_examples=3000, print_blob=True, **UNTIMED)
 
 # Modules whose properties have many examples in runs with the mark soak, besides some in everyday runs.

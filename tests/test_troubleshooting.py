@@ -185,7 +185,6 @@ def test_an_error_has_the_message_of_its_heading(cause, heading):
         cause()
 
 
-@pytest.mark.slow
 def test_the_page_has_every_message_and_no_other():
     found = dict(messages())
     assert len(found) > 400

@@ -37,10 +37,17 @@ class Limit(ABC):
         for name in (own.name for own in fields(self)):
             given, shape = getattr(self, name), _SHAPES.get(name, ())
             found = np.asarray(expressions.read_or_nan(given))
-            least = np.linalg.norm(found, axis=-1).min(initial=np.inf) if name in ("axis", "normals") else found.min()
-            fits = found.ndim == len(shape) and found.shape[-1:] == shape[-1:] and np.isfinite(found).all()
+            least = (
+                np.linalg.norm(found, axis=-1).min(initial=np.inf)
+                if name in ("axis", "normals")
+                else found.min(initial=np.inf)
+            )
+            fits = (
+                found.ndim == len(shape) and found.shape[-1:] == shape[-1:] and found.size and np.isfinite(found).all()
+            )
             if not fits or (name not in ("at", "points") and not (least > 0 or (name == "friction" and least == 0))):
                 wanted = {0: "a number > 0", 1: "three numbers", 2: "rows of three numbers"}[len(shape)]
+                wanted += ", not all zero" if name in ("axis", "normals") else ""
                 raise ShapeError(f"{name}= of a {type(self).__name__} must be {wanted}; got {given!r}")
             if name in ("axis", "normals"):
                 found = found / np.linalg.norm(found, axis=-1, keepdims=True)

@@ -309,10 +309,9 @@ class Lanes:
                     self._take(e, lanes)
                     self._check_loops(lanes, e)
 
-    def _named(self, e: int | None, run: Any) -> str:
-        """That a run cannot have a change, or its start, for errors."""
-        what = "begin so" if e is None else f"have the {self.union.kinds[e]} before step {self.due[e, run]}"
-        return f"run {run} cannot {what}"
+    def _what(self, e: int | None, run: Any) -> str:
+        """What a run cannot do, for errors: have a change, or its start."""
+        return "begin so" if e is None else f"have the {self.union.kinds[e]} before step {self.due[e, run]}"
 
     def _check_loops(self, lanes: Integers, e: int | None = None) -> None:
         """Raise LoopError if one of some runs has a loop that lacks a link, or in which a joint is held or may stop."""
@@ -326,10 +325,10 @@ class Lanes:
                 *((f"joint {x!r}", held[k]) for x, k in zip(moving, self.union.freedoms(moving), strict=True)),
             ):
                 if (wrong & closed).any():
+                    run = lanes[np.argmax(wrong & closed)]
                     raise LoopError(
-                        f"{self._named(e, lanes[np.argmax(wrong & closed)])}: {what} is in loop {name!r}, which is "
-                        f"closed then, so that it cannot be missing, locked, freed or stopped; use simulate for each "
-                        f"run"
+                        f"run {run} cannot {self._what(e, run)}: {what} is in loop {name!r}, which is closed then, so "
+                        f"that it cannot be missing, locked, freed or stopped; use simulate for each run"
                     )
         for loops, _ in self._by_loops(lanes) if self._closed else ():
             self.union.closure(loops)
@@ -357,7 +356,8 @@ class Lanes:
             (~closed if switch.opens else never, f"does not have loop {switch.concerns!r} closed"),
         ):
             if wrong.any():
-                raise TopologyError(f"{self._named(e, lanes[np.argmax(wrong)])}: it {why}")
+                run = lanes[np.argmax(wrong)]
+                raise TopologyError(f"run {run} cannot {self._what(e, run)}: it {why}")
 
     def _take(self, e: int, lanes: Integers) -> None:
         """Note a change of some runs."""
@@ -422,7 +422,8 @@ class Lanes:
             closure = self.union.closure(loops)
             gap = closure.gap(q[own], 1)
             run = own[np.abs(gap).max(axis=1, initial=0.0).argmax()]
-            closure.check(q[run], f"{self._named(e, run)}: let links meet before a loop of them is closed")
+            why = f"run {run} cannot {self._what(e, run)}: let links meet before a loop of them is closed"
+            closure.check(q[run], why)
             rates = np.zeros((len(q), self._model.nv))
             for _ in range(_CLOSING):
                 left = np.abs(gap).max(axis=1, initial=0.0) > _CLOSED

@@ -65,7 +65,7 @@ class State:
         q: ArrayLike | Mapping[str, ArrayLike] | None = None,
         qd: ArrayLike | Mapping[str, ArrayLike] | None = None,
     ) -> None:
-        model = _check_tree(tree, "the first argument of State").model
+        model = check_tree(tree, "the first argument of State").model
         if q is None or isinstance(q, Mapping):
             q = _entries(tree, "q", q, model.positions, model.configurations.neutral)
         if qd is None or isinstance(qd, Mapping):
@@ -132,7 +132,7 @@ class State:
         UnknownNameError, ShapeError
             If a name in ``q`` or ``qd`` is unknown, or a value is invalid.
         """
-        model, before = _check_tree(tree, "the first argument of onto").model, self.topology
+        model, before = check_tree(tree, "the first argument of onto").model, self.topology
         own, own_rates = dict(zip(self.positions, self.q.tolist(), strict=True)), self.to_dict()["qd"]
         given, rates = by_name(tree, "q", q or {}, model.positions), by_name(tree, "qd", qd or {}, model.coordinates)
         kept: dict[str, float] = {}
@@ -190,7 +190,7 @@ class State:
 
     def part(self, tree: Robot) -> State:
         """The state of a tree that has some of the joints, with the same values; UnknownNameError for other joints."""
-        _check_tree(tree, "the argument of part")
+        check_tree(tree, "the argument of part")
         own, rates = self.to_dict().values()
         try:
             q, qd = [own[name] for name in tree.positions], [rates[name] for name in tree.coordinates]
@@ -255,7 +255,7 @@ def _entries(
     return [found.get(name, x) for name, x in zip(names, others.tolist(), strict=True)]
 
 
-def _check_tree(tree: Robot, what: str) -> Robot:
+def check_tree(tree: Robot, what: str) -> Robot:
     """The tree; ScrewdynError for anything else."""
     if not isinstance(tree, Robot):
         raise ScrewdynError(f"{what} must be a KinematicTree; got {type(tree).__name__}")

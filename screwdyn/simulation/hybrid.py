@@ -500,7 +500,7 @@ class HybridSimulation:
     def _advance(self, t: float, y: Array, bar: Any) -> tuple[float, Array, Scheduled[Any] | None]:
         """The time and y at the next event, call of the controller or change of friction or stops, and that event."""
         equations, guard = self.equations, self.guard
-        times = [event.time for event in self.pending if event.time is not None]
+        times = [event.time for event in self.pending if event.time is not None and event.time > t]
         called = math.inf if self.controller is None else self.controller.next_call
         until = min([self.end, called, *times])
         if self.end - until < ROUNDING * self.step:

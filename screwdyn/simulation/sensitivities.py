@@ -411,14 +411,16 @@ class Sensitivities:
 
     def gradient(self, cost: Callable[..., float], times: Sequence[float], states: Sequence[State]) -> dict[str, float]:
         """Derivatives of a function of states at some times; see :meth:`Run.gradient`."""
+        if not callable(cost):
+            raise ScrewdynError(f"cost must be a function of states; got {cost!r}")
         total = np.zeros(len(self.parameters))
         for k, (t, state) in enumerate(zip(times, states, strict=True)):
 
             def along(d: Direction, s: float) -> Array:
                 moved = _moved(d.tree(state.tree, s), state.q, state.qd, s * d.state)  # noqa: B023
-                value = expressions.read_or_nan(cost(*states[:k], moved, *states[k + 1 :]))  # noqa: B023
+                value = expressions.read_or_nan(given := cost(*states[:k], moved, *states[k + 1 :]))  # noqa: B023
                 if np.shape(value) or not np.isfinite(value):
-                    raise ScrewdynError(f"cost must return one finite number; it returned {value!r}")
+                    raise ScrewdynError(f"cost must return one finite number; it returned {given!r}")
                 return np.asarray(value)
 
             directions, shares = self._directions(self.at(t), self._stretch(t))
@@ -708,7 +710,7 @@ class Sensitivities:
         for x in self._quantities:
             directions += [Direction(zero, {}, x, unit) for unit in np.diag(x.sizes)]
             shares += [(np.array(self.parameters) == name) / size for name, size in zip(x.names, x.sizes, strict=True)]
-        return directions, np.array(shares).reshape(-1, len(self.parameters))
+        return directions, np.array(shares).reshape(len(shares), len(self.parameters))
 
     def _across(
         self, x: Stretch, q: Array, qd: Array, P: Array, change: Change, here: Robot, state: State

@@ -24,6 +24,7 @@ from screwdyn.mechanism.plausible import check_period
 from screwdyn.mechanism.topology import check_untouched
 from screwdyn.physics import Frame, Robot, State, check_state, subtree_wrench
 from screwdyn.physics.contact import Contacts
+from screwdyn.physics.state import check_tree
 from screwdyn.simulation import equations
 from screwdyn.simulation.bounded import STATES
 from screwdyn.simulation.equations import Stops, Torque, Wrenches, guarded
@@ -115,7 +116,7 @@ class Run(Recording):
         """
         times, owners = self._located(t, side)
         if len(times) != 1:
-            raise ScrewdynError(f"t must be one number; got {len(times)}")
+            raise ScrewdynError(f"t must be one number; got {t!r}")
         motion = self.motions[int(owners[0])]
         q, qd, _ = motion.values(times)
         return State.of(motion.tree, q[0], qd[0], own=False)
@@ -596,6 +597,7 @@ def simulate(
 
     Errors raised in ``torque``, ``wrenches``, ``when`` or an event are passed to the caller after the tree is restored.
     """
+    check_tree(tree, "tree")
     start, duration = seconds("t0", t0), seconds("duration", duration, positive=True)
     end = start + duration
     step = duration / 1000 if step is None else seconds("step", step, positive=True)

@@ -123,6 +123,8 @@ def test_a_limit_may_count_from_a_time_on_and_is_written():
         assert again.to_dict() == record
     t, _ = broken(carried(sd.prismatic("z")), sd.Pull(5.0, axis=(0, 0, -1)), lifted(0.0), time=0.5)
     assert t == 0.5
+    late, _ = broken(carried(sd.prismatic("z")), sd.Pull(30.0, axis=(0, 0, -2)), lifted(4.0), time=0.5)
+    assert_allclose(late, (30 / 2 - G) / 4, rtol=1e-9)  # after the time at which it begins to count
 
 
 def test_what_is_refused():
@@ -130,7 +132,8 @@ def test_what_is_refused():
         (lambda: sd.Break("grip", 30.0), r"a Break needs a Pull\(…\), .*; got 30.0"),
         (lambda: sd.Break("grip", sd.Pull(3.0), when=lambda t, state: True), "no when="),
         (lambda: sd.Pull(0.0), "force= of a Pull must be a number > 0; got 0.0"),
-        (lambda: sd.Pull(1.0, axis=(0, 0, 0)), "axis= of a Pull must be three numbers"),
+        (lambda: sd.Pull(1.0, axis=(0, 0, 0)), "axis= of a Pull must be three numbers, not all zero"),
+        (lambda: sd.Hand([], [], 1.0), "points= of a Hand must be rows of three numbers"),
         (lambda: sd.SuctionCup(1e4, 0.01, -1.0), "friction= of a SuctionCup"),
         (lambda: sd.Hand([(0, 0, 1)], [(0, 0, 1), (1, 0, 0)], 1.0), "a normal for each point; got 2 for 1"),
     ):

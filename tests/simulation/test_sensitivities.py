@@ -264,9 +264,17 @@ def test_the_gradient_of_a_cost_and_a_joined_run():
             state = GainsFollow(s * np.eye(10)[0] if name == "tip.m" else 0.0, {name: s}).run().at(0.3)
             energies.append(state.tree.potential_energy(state.q))
         assert abs(found[name] - (energies[0] - energies[1]) / 2e-5) < 1e-6 * abs(found[name])
-    with pytest.raises(sd.ScrewdynError, match="cost must return one finite number"):
+    with pytest.raises(sd.ScrewdynError, match="cost must return one finite number; it returned None"):
         whole.gradient(lambda state: None)
+    with pytest.raises(sd.ScrewdynError, match="cost must be a function of states; got None"):
+        whole.gradient(None)
     assert (half + base_without(base, half)).sensitivities is None
+
+
+def test_a_tree_without_freedoms():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="base", name="weld")
+    assert sd.simulate(tree, sd.State(tree), 0.1, sensitivities=True).sensitivity(0.1).shape == (0, 0)
 
 
 def base_without(base, half):

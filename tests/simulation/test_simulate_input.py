@@ -74,6 +74,11 @@ def test_an_unknown_method(arm, method):
     refused(arm, sd.ScrewdynError, "method must be one of RK23, .*LSODA; got", method=method)
 
 
+def test_arguments_in_another_order(arm):
+    with pytest.raises(sd.ScrewdynError, match="tree must be a KinematicTree; got State"):
+        sd.simulate(sd.State(arm), arm, 0.1)
+
+
 FLAGS = [(option, flag) for option in ("saturate", "progress") for flag in (1, "yes", np.eye(3))]
 
 

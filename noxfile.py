@@ -194,7 +194,7 @@ def docs(session: nox.Session) -> None:
     session.run(sys.executable, "-m", "pip", "install", "-q", *needed, external=True)
     here(session, "sphinx-build", "-q", "-W", "--keep-going", "docs", "docs/_build/html")
     unexecuted = ("--ignore-glob=*/test_gallery_*",) if "plot_gallery=0" in session.posargs else ()
-    session.run(sys.executable, "-m", "pytest", "-m", "site", "tests/site", *unexecuted, external=True)
+    session.run(sys.executable, "-m", "pytest", "-n", "2", "-m", "site", "tests/site", *unexecuted, external=True)
 
 
 @nox.session(python=False, default=False)

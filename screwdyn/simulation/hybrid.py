@@ -39,6 +39,8 @@ MOST_CHANGES, AT_ONCE = 50, 1e-12
 WITHIN = 8
 # Time after which a run shows its progress unasked, s.
 LONG = 10.0
+# Steps in which no robot moves, s, such as those of loops that can only be where they are singular.
+HOPELESS = 1e-8
 # Of the estimated time up to the end of a flight, the first step, so that it does not end just before.
 BEYOND = 1.01
 # Nodes that determine the polynomial of one step of any integrator.
@@ -178,13 +180,13 @@ class StallGuard:
         self.window = WINDOW_OF_CONTACTS if self.equations.touching else WINDOW
 
     def step(self, t: float, y: Array, longest: float) -> None:
-        """StalledError if the run would not end at the pace of the steps up to t, although the motion is smooth."""
+        """StalledError if the run would not end at the pace of the steps up to t, though smooth, or ever."""
         self.t.append(t)
         self.Y.append(y)
         if len(self.t) > self.window:
             pace = (t - self.t[0]) / self.window
             slow = pace * MANY < self.end - t and pace < 0.1 * longest
-            if slow and (pace == 0 or self._smooth() or self._jump()):
+            if slow and (pace < HOPELESS or self._smooth() or self._jump()):
                 raise self.error(t, f"its steps are only {pace:.1g} s long")
             self.restart(t, y)
 
@@ -219,13 +221,18 @@ class StallGuard:
                 f"(control_period=), or make it continuous, such as tanh instead of sign; dry friction is a parameter "
                 f"of a joint (friction=)"
             )
-        elif self.integrator.method in OF_ONE_STEP:
-            name, constant = self._stiffest(t, self.Y[-1])
+        elif self.integrator.method in OF_ONE_STEP and (stiffest := self._stiffest(t, self.Y[-1]))[1] < self.end - t:
+            name, constant = stiffest
             kept = self.equations.closure is not None or self.equations.touching
             implicit = "Reduce" if kept else "Use method='Radau' or 'LSODA', or reduce"
             cause = (
                 f", because the forces on {name!r} balance within {constant:.1g} s, which the explicit method "
                 f"{self.integrator.method} must follow. {implicit} the damping, stiffness or gain at {name!r}"
+            )
+        elif self.equations.closure is not None:
+            cause = (
+                ". Closed loops that can only be where they are, such as two bars that are stretched between two pins, "
+                "have no motion; lock their joints, or open a loop"
             )
         else:
             cause = (

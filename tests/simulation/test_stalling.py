@@ -72,6 +72,16 @@ def test_stiff_joints_under_an_explicit_method(cause):
     assert abs(run["stiff"][-1]) < 1e-3 and np.ptp(run["free"]) > 1
 
 
+def test_bars_that_are_stretched_between_two_pins():
+    """They cannot move: in each step, the loop takes back what gravity has done."""
+    tree, bar = sd.KinematicTree(gravity=(0, -9.81, 0)), sd.Inertia.rod(1.0, 1.0, com=(0.5, 0, 0))
+    tree.attach(bar, to="base", joint=sd.revolute("z"), name="a")
+    tree.attach(bar, to="a", joint=sd.revolute("z"), at=(1, 0, 0), name="b")
+    tree.close("b", to="base", joint=sd.revolute("z", (1, 0, 0)), at=(1, 0, 0), name="pin")
+    with pytest.raises(sd.StalledError, match="stretched between two pins, have no motion"):
+        sd.simulate(tree, sd.State(tree, [0, 0]), 0.05)
+
+
 def test_fast_motion_is_no_stall():
     """Thousands of steps of a vibration, which the motion needs."""
     k = 1e9

@@ -1,6 +1,7 @@
 """Derivatives of runs through changes, against differences of whole runs."""
 
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -200,9 +201,15 @@ CASES = [
 ]
 
 
+# Of these, by each parameter.
+EACH = CASES if os.environ.get("SCREWDYN_SOAK") == "full" else CASES[::3]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "each"),
+    [*((x, False) for x in CASES), *(pytest.param(x, True, marks=pytest.mark.soak) for x in EACH)],
+)
 def test_derivatives_are_those_of_differences_of_runs(case, each):
     """Along one direction, or by each parameter."""
     base = case()

@@ -589,7 +589,7 @@ class Bounded:
         out[sliding, 1] = -(rows.rates[sliding, 1:] * self.slip[sliding]).sum(axis=1)
         idle, away = state == IDLE, rows.jacobian[:, 0] @ qdd + rows.drift[:, 0]
         out[idle, 0] = np.abs(away[idle]) - LEAVING
-        return Acting(qdd, heat, excess, out)
+        return Acting(qdd, heat, excess, out, (x, own, slip))
 
     def forces(self, acting: Acting) -> Array:
         """The forces λ of points, (k, 3), N."""

@@ -231,8 +231,8 @@ class StallGuard:
             )
         elif self.equations.closure is not None:
             cause = (
-                ". If its closed loops can only be where they are, such as two bars that are stretched between two pins, "
-                "lock their joints, or open a loop"
+                ". If its closed loops can only be where they are, such as two bars that are stretched between two "
+                "pins, lock their joints, or open a loop"
             )
         else:
             cause = (

@@ -138,6 +138,7 @@ def test_every_page_is_in_a_table_of_contents():
     assert sorted(pages - listed - {ROOT / "docs/index", ROOT / "docs/paper"}) == []
 
 
+@pytest.mark.slow
 def test_words_of_headings_fit_a_phone():
     """A page is 320 px wide with margins of 16 px; DejaVu Sans is wider than the fonts of most phones."""
     style = (ROOT / "docs/_static/site.css").read_text(encoding="utf-8").partition("@media (max-width: 30em)")[2]

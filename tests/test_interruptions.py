@@ -150,6 +150,7 @@ def test_a_change_that_is_interrupted_anywhere_has_happened_or_not(change):
 
 
 # Python reports an interrupt of the end of a generator instead of raising it.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_payload_attached_for_a_block_never_stays_after_an_interrupt():
     """At every instruction of the entry and the exit, also those of the with statement itself."""

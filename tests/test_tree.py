@@ -142,6 +142,7 @@ def test_motion_of_a_free_body_is_in_its_own_frame():
     assert_allclose(tree.position_rate(quarter, forward), [0, 0, 0, 0, 0, 0.5, 0], atol=1e-15)
 
 
+@pytest.mark.slow
 def test_orientations_are_drawn_evenly():
     tree = KinematicTree()
     tree.attach(Inertia.sphere(1, 0.1), to="base", joint=spherical(), name="ball")

@@ -178,6 +178,7 @@ def test_every_heading_has_a_cause():
     assert len(CAUSES) == len(HEADINGS) == len(set(HEADINGS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cause", "heading"), list(zip(CAUSES, HEADINGS, strict=False)), ids=[h for _, h in HEADINGS])
 def test_an_error_has_the_message_of_its_heading(cause, heading):
     kind, words = heading
@@ -185,6 +186,7 @@ def test_an_error_has_the_message_of_its_heading(cause, heading):
         cause()
 
 
+@pytest.mark.slow
 def test_the_page_has_every_message_and_no_other():
     found = dict(messages())
     assert len(found) > 400

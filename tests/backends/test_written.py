@@ -12,6 +12,7 @@ from screwdyn.physics import table
 HEADER = Path(written.__file__).with_name("screwdyn.h").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_kernels_were_compiled_from_the_formulas_as_they_are_now():
     digest = getattr(entry.machine, "DIGEST", None)
     assert digest == hashlib.sha256(written.text().encode()).hexdigest(), (

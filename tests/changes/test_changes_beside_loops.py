@@ -143,11 +143,13 @@ def check(seed, steps, changes=CHANGES):
     return done
 
 
+@pytest.mark.slow
 def test_every_change_beside_loops_keeps_poses_momentum_and_energy():
     done = sum((check(seed, 8) for seed in range(12)), Counter())
     assert {*CHANGES, "graft"} <= {*done}
 
 
+@pytest.mark.slow
 def test_changes_that_are_made_of_others_among_them():
     done = sum((check(seed, 8, (*CHANGES, *MADE_OF_THEM)) for seed in range(12)), Counter())
     assert {*MADE_OF_THEM} <= {*done}

@@ -108,6 +108,7 @@ def test_a_move(motion):
     close(after - old, event.kinetic_energy_brought - event.energy_lost, old + after, 1e-9)
 
 
+@pytest.mark.slow
 @given(motions, st.sampled_from([None, "load", "r/link1"]))
 def test_a_grasp_and_a_release(motion, carrier):
     tree, rng, before = motion.tree, motion.rng, motion.twists()

@@ -183,6 +183,7 @@ def test_with_the_payload_model_the_tool_stays_on_the_path(runs) -> None:
     assert job.deviation(full)[-1] < 1e-4
 
 
+@pytest.mark.slow
 def test_the_crate_swings_and_the_energy_balance_closes(runs) -> None:
     for run in runs[1:]:
         assert np.nanmax(run["swing"]) > 0.2 and np.nanmin(run["swing"]) < -0.1

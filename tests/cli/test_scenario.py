@@ -567,6 +567,7 @@ def test_stops_of_joints_that_the_schedule_brings(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_springs_at_joint_limits(tmp_path):
     joint = sd.KinematicTree.from_urdf(ARM).joint("push")
     start = f"[start.position]\npush = {joint.limits[1] - 0.1}\n[start.velocity]\npush = 2\n"

@@ -43,6 +43,7 @@ def test_without_noise_the_weight_is_learned():
     assert law.estimates["crate"].mass == pytest.approx(3.0, rel=0.05)
 
 
+@pytest.mark.slow
 def test_estimates_begin_with_a_grasp_and_end_with_a_release():
     arm = sd.robots.ur5()
     law = adaptive()

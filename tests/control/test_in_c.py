@@ -98,6 +98,7 @@ def call(function, given, *rest, real=np.float64):
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["computed_torque", "passivity_control", "gravity_compensation"])
 def test_torques_are_those_of_python(library, kind):
     rng, clipped = np.random.default_rng(1), 0
@@ -190,6 +191,7 @@ def test_gains_along_a_run_are_those_of_python(tmp_path, real, digits):
     assert np.isfinite(tau[:2]).all()
 
 
+@pytest.mark.slow
 def test_parameters_of_a_payload_are_those_of_python(tmp_path):
     """The crate is there in all quarters but the third, the bob, which another window takes up, in the second."""
     noise = {name: 0.5 for name in WHOLE.coordinates if not name.startswith("hook")}
@@ -248,6 +250,7 @@ def _wave(size, speed, t):
     return size * s, size * speed * c, -size * speed**2 * s
 
 
+@pytest.mark.slow
 def test_single_precision_and_a_regulator(tmp_path):
     arm = sd.robots.ur5()
     arm.attach(CRATE, to="tool0", name="crate")

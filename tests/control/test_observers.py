@@ -158,6 +158,7 @@ def test_errors(what, error, match):
         what(sd.State(sd.robots.ur5()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given", [lambda tree, tau: tau[:2], lambda tree, tau: dict(zip(tree.coordinates, tau[:2], strict=False))]
 )

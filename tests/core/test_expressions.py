@@ -206,6 +206,7 @@ def frame(axis):
 class TestAxes:
     a, b, c = sp.symbols("a b c")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "direction",
         [*np.eye(3), *-np.eye(3), (1e-9, 1, 0), (-1, 1e-9, 1e-9), (1e-9, -1e-9, -1), (1e-9, 0, -1), (0.6, -0.64, 0.48)],
@@ -231,6 +232,7 @@ class TestAxes:
     def test_a_component_of_known_sign_needs_no_case(self, axis):
         assert not frame(axis).has(sp.Piecewise)
 
+    @pytest.mark.slow
     def test_what_a_symbolic_axis_moves(self):
         tree, to = sd.KinematicTree(), "base"
         for axis in ((self.a, self.b, self.c), "y"):

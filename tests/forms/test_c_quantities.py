@@ -208,6 +208,7 @@ def test_operational_inertia_needs_the_freedoms_it_was_written_for():
         tree.c_source(["operational_inertia:link6"], optional=["link6"])
 
 
+@pytest.mark.slow
 def test_every_quantity_can_be_counted():
     tree = random_tree(np.random.default_rng(2), 3, ["free"])
     for entry in QUANTITIES.values():

@@ -173,6 +173,7 @@ def test_the_tip_of_a_long_chain_may_be_left_out(compiled):
     check(library, tree, np.random.default_rng(1), carried=1)
 
 
+@pytest.mark.slow
 def test_a_gripper_with_a_mimic_joint_and_a_geared_wheel_may_be_left_out(compiled):
     """A rotor on the arm is left out with the wheel that it drives; fingers that follow each other, together."""
     rng = np.random.default_rng(21)

@@ -356,6 +356,7 @@ def two_free_hands():
     return tree, tree.assemble(tree.neutral())
 
 
+@pytest.mark.slow
 def test_of_two_welded_bodies():
     """Together they are one rigid body, whose spatial inertia at its centre of mass is block-diagonal."""
     tree, q = two_free_hands()

@@ -44,6 +44,7 @@ def few(draw):
     return Case(tree, q, qd, qdd, rng)
 
 
+@pytest.mark.slow
 @given(few())
 def test_the_numbers_are_the_tree_s_and_obey_the_equation_of_motion(case):
     """One test for both, since every tree is compiled."""
@@ -95,6 +96,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARGUMENTS)
 @pytest.mark.parametrize("size", SIZES)
 def test_every_layout_and_size_gives_the_bits_of_single_states(arm, fast, name, size):
@@ -188,6 +190,7 @@ def test_outs_of_dynamics(arm, fast):
 # What it is a function of ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_answers_while_it_compiles():
     tree = random_tree(np.random.default_rng(10), 6)
     q = np.random.default_rng(10).normal(size=(50, 6))
@@ -198,6 +201,7 @@ def test_it_answers_while_it_compiles():
     close(first, tree.mass_matrix(q), norm(first), 1e-14)
 
 
+@pytest.mark.slow
 def test_another_payload_needs_no_other_code():
     tree = puma560()
     rng = np.random.default_rng(11)
@@ -212,6 +216,7 @@ def test_another_payload_needs_no_other_code():
         close(fast.mass_matrix(q), tree.mass_matrix(q), 10, 1e-14)
 
 
+@pytest.mark.slow
 def test_a_row_whose_zeros_change_stays_open():
     rng = np.random.default_rng(12)
     tree = ur5()
@@ -292,6 +297,7 @@ def test_copies_take_the_same_code(arm, fast):
         assert_array_equal(twin.mass_matrix(q), fast.mass_matrix(q))
 
 
+@pytest.mark.slow
 def test_a_process_exits_without_waiting_for_the_compiler():
     program = """
 import numpy as np

@@ -32,6 +32,7 @@ def test_a_forked_process_shares_batches_among_threads_of_its_own():
     assert run(FORKED.format(before="fast.wait(); expected = fast.gravity_vector(q)")).count("same") == 1
 
 
+@pytest.mark.slow
 def test_a_forked_process_compiles_what_was_not_ready():
     assert run(FORKED.format(before="expected = tree.gravity_vector(q)")).count("same") == 1
 
@@ -99,6 +100,7 @@ def test_a_pickled_copy_is_of_the_same_tree_and_uses_the_code_of_its_process(mon
     assert pickle.loads(everywhere).threads == 17
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system cannot restrict a process to processors")
 def test_by_default_there_is_a_thread_for_each_processor_that_may_be_used():
     code = "import os, screwdyn; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); print(screwdyn.robots.ur5()"
@@ -157,6 +159,7 @@ def test_a_point_on_a_joint_becomes_a_body_without_a_compiler(joint, flange):
         np.testing.assert_allclose(fast.mass_matrix(q), tree.mass_matrix(q), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_body_on_a_flange_may_begin_as_anything():
     laden(revolute("y"), True, Inertia.box(1, (0.1, 0.2, 0.3))).compile().wait()
     assert laden(revolute("y"), True, random_inertia(np.random.default_rng(21))).compile().ready

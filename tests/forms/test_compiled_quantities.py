@@ -100,6 +100,7 @@ LAYOUTS = {
 OF_SHAPES = {tuple(len(r.shape) for r in entry.results): name for name, entry in ENTRIES.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_SHAPES.values())
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_out_is_written_in_any_layout(robot, compiled, name, layout):

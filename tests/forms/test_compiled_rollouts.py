@@ -271,6 +271,7 @@ def order(tree, method, torque=None):
     return np.polyfit(np.log(end / steps), np.log(errors), 1)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joints", [(revolute("y"), revolute("y"), revolute("z")), (free(), spherical(), planar())])
 @pytest.mark.parametrize(("method", "expected"), [("semi_implicit_euler", 1.0), ("rk4", 4.0)])
 def test_order_of_convergence(joints, method, expected):
@@ -305,6 +306,7 @@ def crates(rng, count):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", STEP)
 @pytest.mark.parametrize("form", ["list", "array"])
 def test_payloads_of_every_run_against_separate_trees(given, method, form):

@@ -64,6 +64,7 @@ def held(tree, q, name="held", **how):
     return Close("bar", "right2", joint=sd.spherical(), at=np.linalg.solve(right, bar), name=name, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joint", [None, sd.revolute("x", passive=True, damping=0.1, name="hook")])
 def test_two_arms_grasp_carry_and_let_go(joint):
     """The loop is at a payload, which some runs do not have; a joint is locked while the loop is open."""
@@ -84,6 +85,7 @@ def test_two_arms_grasp_carry_and_let_go(joint):
     compare_all(run, tree, q, qd, 10, events, tau, "rk4")
 
 
+@pytest.mark.slow
 def test_loops_of_which_one_replaces_another():
     """A loop of the tree opens; it closes again, or another one closes that cannot be closed at the same time."""
     tree, q = arms()
@@ -98,6 +100,7 @@ def test_loops_of_which_one_replaces_another():
     compare_all(run, tree, q, qd, 8, events, tau, "rk4")
 
 
+@pytest.mark.slow
 def test_a_loop_closes_beside_one_that_stays_closed():
     tree, (q, qd) = four_bar()
     for k in range(2):
@@ -137,6 +140,7 @@ def test_times_as_in_a_simulation():
         assert_allclose(np.hstack([x, v]), np.hstack([(s := motion.at(t, side="before")).q, s.qd]), rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [3e-8, 5e-7, 9e-7])
 def test_a_gap_that_counts_as_rounding_is_removed(gap):
     tree, q = arms()
@@ -163,6 +167,7 @@ def test_bits_do_not_depend_on_the_batch_samples_or_threads(monkeypatch):
         assert_array_equal(getattr(threads, name), getattr(whole, name)[-1])
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_disturbs_no_other():
     tree, (q, _), close = opened(four_bar)
     qd = np.random.default_rng(4).normal(0, 0.2, (3, 3))
@@ -179,6 +184,7 @@ TWIN = Close(PIN.link, PIN.to, joint=PIN.joint, at=PIN.at, name="twin")
 FAR = Close(PIN.link, PIN.to, joint=PIN.joint, at=(0, 0, 0), name="far")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("events", "error", "message"),
     [
@@ -212,6 +218,7 @@ def test_what_is_impossible_is_refused(events, error, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_twins_of_which_a_run_has_one():
     tree, (q, _), _ = opened(four_bar)
     qd = np.random.default_rng(6).normal(0, 0.2, (3, 3))
@@ -220,6 +227,7 @@ def test_twins_of_which_a_run_has_one():
     compare_all(run, tree, q, qd, 4, events, {}, "semi_implicit_euler")
 
 
+@pytest.mark.slow
 def test_stops_and_contacts_beside_loops_that_close():
     """Stops act on joints of a loop that is open; contacts are refused as beside all loops."""
     tree, rng = sd.KinematicTree(), np.random.default_rng(7)

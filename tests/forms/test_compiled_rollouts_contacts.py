@@ -103,6 +103,7 @@ def test_a_crate_that_is_set_down_stays():
     assert_allclose(flat, 0.0, atol=3e-6)
 
 
+@pytest.mark.slow
 def test_a_slope_holds_what_friction_can_hold():
     """A crate on a slope of angle a slips where tan a > μ, with g (sin a − μ cos a), and does not creep otherwise."""
     a = 0.3
@@ -118,6 +119,7 @@ def test_a_slope_holds_what_friction_can_hold():
     assert slid.qd[3] == pytest.approx(G * (np.sin(a) - 0.2 * np.cos(a)), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_stack_comes_to_rest():
     """A heavy box falls onto a light one, and neither creeps."""
     tree, size = sd.KinematicTree(gravity=(0, 0, -G)), (0.4, 0.4, 0.2)
@@ -319,6 +321,7 @@ def test_locks_and_inertias_of_each_run():
     assert_allclose(found.qd, 0.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_crate_is_pushed_lifted_and_set_down():
     """On a free joint of the hand, it stands on the floor; locking this joint is a grasp where it is, in each run."""
     tree, block = sd.KinematicTree(gravity=(0, 0, -G)), sd.Inertia.box(1.0, (0.1, 0.1, 0.1))
@@ -357,6 +360,7 @@ def test_a_crate_is_pushed_lifted_and_set_down():
 # Batches and refusals
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_the_batch_or_the_samples():
     tree, rng = crate(0.4, 0.3), np.random.default_rng(2)
     q, qd = np.tile(tree.neutral(), (21, 1)), rng.normal(size=(21, 6))

@@ -12,6 +12,7 @@ CRATE = Inertia.box(3.0, (0.3, 0.2, 0.2), com=(0, -0.3, 0))
 RUNS, STEPS = 5, 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["semi_implicit_euler", "rk4"])
 @pytest.mark.parametrize("mechanism", [four_bar, slider_crank, door])
 def test_steps_are_those_of_the_tree(mechanism, method):
@@ -41,6 +42,7 @@ def test_grasps_and_releases_beside_loops(joint, twist):
         compare(run, b, alone(tree, q, qd, STEPS, own, torque, "rk4"))
 
 
+@pytest.mark.slow
 def test_a_lock_beside_a_loop_is_that_of_the_tree():
     tree, (q, qd) = four_bar()
     tree.attach(Inertia.box(1, (0.5, 0.1, 0.1), com=(0.25, 0, 0)), to="rocker", joint=sd.revolute("z"), name="flap")

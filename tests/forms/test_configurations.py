@@ -47,6 +47,7 @@ def test_the_blocks_are_the_equation_of_motion(seed, n):
     close(lower, np.zeros(len(part.passive)), scale, 1e-10)
 
 
+@pytest.mark.slow
 def test_names_and_blocks_of_a_batch():
     tree = sd.robots.two_link()
     tree.attach(sd.Inertia.sphere(1, 0.1, (0, 0, 0.2)), tree.links[-1], sd.spherical(passive=True, name="ball"))
@@ -86,6 +87,7 @@ def reached(run):
     return [(h.event.coordinate, h.event.side) for h in run.events if isinstance(h.event, sd.LimitEvent)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["DOP853", "RK45", "Radau"])
 def test_each_passage_from_inside_is_reported_at_its_time(method):
     tree = oscillator((-0.5, 0.8))
@@ -102,6 +104,7 @@ def test_each_passage_from_inside_is_reported_at_its_time(method):
         assert event.energy_lost == 0 and not event.impulse.any()
 
 
+@pytest.mark.slow
 def test_motion_is_that_without_limits():
     runs = []
     for limits in (None, (-0.5, 0.8)):

@@ -576,6 +576,7 @@ def test_neighbouring_motions_deviate_as_stated_also_those_of_group_joints(seed,
     assert_allclose((slopes[0] + slopes[1]) / 2, np.concatenate([A, B], axis=1), atol=1e-6 * size)
 
 
+@pytest.mark.slow
 def test_joints_that_follow_others_and_group_joints_together():
     """Columns of the freedoms are not rows of the tree where joints follow others."""
     rng = np.random.default_rng(3)

@@ -25,6 +25,7 @@ def size_of(case):
     return 1 + 10 * case.tree.mass * (1 + total(case.qdd) + total(case.qd) ** 2)
 
 
+@pytest.mark.slow
 @FEW
 @given(joint_cases(**SMALL))
 def test_inverse_dynamics(case):
@@ -47,6 +48,7 @@ def test_by_the_rate_it_is_twice_c_less_the_bracket(case):
     close(dqd, 2 * C - bracket, size_of(case), 1e3 * EPS)
 
 
+@pytest.mark.slow
 @FEW
 @given(joint_cases(least=1, **SMALL))
 def test_forward_dynamics(case):
@@ -88,6 +90,7 @@ def chain(six=False):
     return state_of(tree, rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(CATALOGUE.keys() - {"inverse_dynamics", "forward_dynamics"}))
 def test_every_quantity(name):
     case, entry = chain(six=name == "operational_inertia"), CATALOGUE[name]

@@ -119,6 +119,7 @@ def apart(q0, q1):
     return np.abs((q0 - q1 + np.pi) % (2 * np.pi) - np.pi).max(axis=-1)
 
 
+@pytest.mark.slow
 def test_each_solution_of_the_ur5_is_one_of_its_closed_form():
     arm, rng = sd.robots.ur5(), np.random.default_rng(2)
     branches = set()

@@ -276,6 +276,7 @@ def test_huge_angles_are_refused_only_if_results_are_not_finite():
             robot.mass_matrix([0.0, 1e200])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "rtol", "duration", "conserved"), [("Radau", 1e-6, 2.5, 1e-5), ("BDF", 1e-3, 10, 0.3)]
 )

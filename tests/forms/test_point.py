@@ -286,6 +286,7 @@ def test_names_are_no_formulas():
     assert figure.get_suptitle().startswith(r"$\frac{a$: 2 kg") and not figure._suptitle.get_parse_math()
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_table_and_maps():
     page = crane().explain("crate", Q, QD)._repr_html_()
     assert page.startswith("<pre>crate: 2 kg") and 'src="data:image/png;base64,' in page
@@ -306,6 +307,7 @@ def test_an_explanation_refuses_wrong_input():
             tree.explain("crate", Q, wrong)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_table_and_draws_the_maps(tmp_path, capsys):
     robot = tmp_path / "crane.json"
     robot.write_text(crane().to_json())

@@ -140,6 +140,7 @@ def test_coriolis_matrix_is_a_connection(case):
     near(tree.coriolis_matrix(q, a) @ b - tree.coriolis_matrix(q, b) @ a, case.M @ bracket, EXACT)
 
 
+@pytest.mark.slow
 @given(cases)
 def test_poses_and_twists_of_links(case):
     tree, q, qd, qdd, link = case.tree, case.q, case.qd, case.qdd, case.link

@@ -159,6 +159,7 @@ def test_a_payload_on_the_base(joint):
     compare(run, 0, alone(arm, q[0], qd[0], 5, events, {}), 10.0)
 
 
+@pytest.mark.slow
 def test_followers_and_motors():
     """A gripper with a motor is grasped, its fingers follow each other; a joint that is followed is locked."""
     arm = robots.two_link()
@@ -210,6 +211,7 @@ def starts(runs=5, seed=7):
     return np.random.default_rng(seed).normal(0, 0.5, (2, runs, 6))
 
 
+@pytest.mark.slow
 def test_a_payload_of_each_run(arm, fast):
     masses = np.random.default_rng(1).uniform(0.5, 5, 5)
     crates = [Inertia.box(m, (0.3, 0.2, 0.2), com=(0, -0.3, 0)) for m in masses]
@@ -240,6 +242,7 @@ def test_bits_do_not_depend_on_the_batch_samples_or_threads(arm, fast, torque, m
     assert (whole.steps == 24).all()
 
 
+@pytest.mark.slow
 def test_times_as_in_a_simulation(arm, fast):
     """Runge-Kutta and an integrator that controls its error see the same motion."""
     q, qd = starts(1)
@@ -286,6 +289,7 @@ def test_a_run_that_diverges_disturbs_no_other(fast):
     assert_array_equal(broken.q[broken.steps == 8], whole.q[broken.steps == 8])
 
 
+@pytest.mark.slow
 def test_energy_is_lost_only_in_impacts(arm, fast):
     """An independent look: without gravity and torques the momentum about the first axis stays through a grasp."""
     still = arm.copy()
@@ -300,6 +304,7 @@ def test_energy_is_lost_only_in_impacts(arm, fast):
     assert (lost > 1e-3).all()
 
 
+@pytest.mark.slow
 def test_a_payload_that_is_changed_between_calls(fast):
     """The tree with all links is kept for the same events only."""
     q, qd = starts(2)
@@ -480,6 +485,7 @@ def test_stops_hold_freedoms_until_forces_point_inwards(seed):
     assert (run.q <= high).all() and (run.q >= low).all()
 
 
+@pytest.mark.slow
 def test_stops_beside_changes():
     """A joint that rests at its stop is locked and freed; a payload whose hook rests at its stop is grasped anew."""
     tree = KinematicTree()
@@ -496,6 +502,7 @@ def test_stops_beside_changes():
     assert np.abs(run.qd[390:800]).max() < 1e-180
 
 
+@pytest.mark.slow
 def test_changes_that_begin_beyond_a_stop():
     """As by :func:`simulate`; of the runs in which they happen, which has any start that a joint may have."""
     tree, hook = robots.pelican(), sd.revolute("z", passive=True, name="pin", limits=(-0.1, 0.1))

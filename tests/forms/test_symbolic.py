@@ -61,6 +61,7 @@ SINGULAR = {"operational_inertia"}
 NAMES = [name for name, entry in CATALOGUE.items() if entry.places != "contacts"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     "kinds",
@@ -395,6 +396,7 @@ class TestExactness:
 
 
 class TestProgress:
+    @pytest.mark.slow
     def test_a_payload_does_not_change_other_contributions(self):
         tree = sd.robots.truc_3r()
         before = tree.symbolic()

@@ -131,6 +131,7 @@ class TestLaus:
         same(alone.jacobian("link1", "base")[:, 0], [0, 0, 1, 0, 0, 0])
         same(alone.jacobian("link2", "base"), [[0, 0], [0, 0], [1, 1], [0, a1 * s1], [0, -a1 * c1], [0, 0]])
 
+    @pytest.mark.slow
     def test_poses(self):
         """Eqs. 53 to 55."""
         sym = self.derived()[1]
@@ -141,6 +142,7 @@ class TestLaus:
         com = A3 * Matrix([l3 - a3, 0, 0, 1])
         same(com, [a1 * c1 + a2 * c12 + l3 * c123, a1 * s1 + a2 * s12 + l3 * s123, 0, 1])
 
+    @pytest.mark.slow
     def test_screw_transformation(self):
         """Eq. 56, with l3 where b3 is printed, is [[R, 0], [−R S(p), R]] of Eq. 22, and gives Eq. 57 from Eq. 23."""
         sym = self.derived()[1]
@@ -236,6 +238,7 @@ class TestTruc:
         named = [{**row, "joint": f"q{i}"} for i, row in enumerate(rows, start=1)]
         return sd.KinematicTree.from_dh(named, gravity=(0, 0, -cls.g)).symbolic()
 
+    @pytest.mark.slow
     def test_angular_velocity(self):
         """Eqs. 58 and 59."""
         s2, c2 = sin(self.q2), cos(self.q2)

@@ -131,6 +131,7 @@ def test_an_expression_that_cannot_be_read_again_is_not_written():
         text_of(nested)
 
 
+@pytest.mark.slow
 def test_a_closed_form_comes_back_exactly():
     """Of two links of a general shape, turned and moved by expressions."""
     a, h, m, n = sympy.symbols("a h m n", positive=True)

@@ -75,6 +75,7 @@ def arm():
 Q, QD, QDD = np.random.default_rng(0).uniform(-1, 1, (3, 4))
 
 
+@pytest.mark.slow
 def test_compiled_functions_and_derivatives_have_it():
     tree, plain, added = arm()
     M = plain.mass_matrix(Q) + np.diag(added)

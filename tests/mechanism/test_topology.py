@@ -465,6 +465,7 @@ def test_every_change_raises_the_revision():
 # Large trees
 
 
+@pytest.mark.slow
 def test_a_chain_of_two_thousand_links():
     tree = KinematicTree()
     for i in range(2000):

@@ -161,6 +161,7 @@ def test_a_handle_where_a_name_is_wanted_is_told_about_its_name():
         tree.parent(handle)
 
 
+@pytest.mark.slow
 def test_handles_of_other_processes_are_others():
     """A handle that was pickled in one process names no attachment of another."""
     text = "import screwdyn as sd; print(sd.KinematicTree().attach(sd.Link('a'), to='base')._serial)"

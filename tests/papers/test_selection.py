@@ -28,6 +28,7 @@ def total(criteria, what):
     return sum(criteria.operations[what].values())
 
 
+@pytest.mark.slow
 def test_rtx_needs_fewer_operations_than_stanford_as_in_table_v(spatial):
     rtx, stanford = spatial["RTX"], spatial["Stanford"]
     assert all(total(rtx, what) < total(stanford, what) for what in rtx.operations)
@@ -37,6 +38,7 @@ def test_rtx_needs_fewer_operations_than_stanford_as_in_table_v(spatial):
     assert stanford.operations["M, DeNOC"] == {"mul": 115, "add": 82, "div": 0, "sincos": 4}
 
 
+@pytest.mark.slow
 def test_pr_needs_fewer_operations_than_rp_unlike_in_table_iii(planar):
     rp, pr = planar["RP"], planar["PR"]
     assert all(total(pr, what) < total(rp, what) for what in pr.operations)

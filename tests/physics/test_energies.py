@@ -53,6 +53,7 @@ def test_energies_of_links_add_up(seed):
     close(tree.subtree_potential_energy(tree.base, q), tree.potential_energy(q), scale[1], ROUNDING)
 
 
+@pytest.mark.slow
 def test_closed_forms_of_the_planar_arm():
     """Laus Eqs. 18 and 36, lecture Eqs. 34 and 38, for the second link of an arm with symbols."""
     m1, m2, a, l1, l2, I1, I2, G = sp.symbols("m1 m2 a l1 l2 I1 I2 G", positive=True)

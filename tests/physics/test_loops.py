@@ -44,6 +44,7 @@ def closed(draw):
     return tree, q, qd, rng.uniform(-2, 2, tree.nv)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(closed())
 def test_jacobian_by_its_definition(case):
@@ -86,6 +87,7 @@ def test_accelerations_are_those_of_gauss(case):
     assert_array_equal(tree.forward_dynamics(*states), [found, found])
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(closed(), st.integers(0, 2), st.floats(1, 1e3))
 def test_rates_and_impulses_of_loops_that_close(case, again, heavier):

@@ -364,6 +364,7 @@ def planar_on_a_ball(seed):
     return tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [rod_on_a_ball, planar_on_a_ball])
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 600), marks=pytest.mark.soak)])
 def test_no_rounding_accepts_them(make, seeds):

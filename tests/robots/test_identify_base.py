@@ -35,6 +35,7 @@ def test_a_planar_arm_has_the_base_parameters_of_the_textbook():
     assert level.names == (names[2], *names[3:])
 
 
+@pytest.mark.slow
 def test_the_puma_has_36():
     """H. Mayeda, K. Yoshida, K. Osuka, IEEE ICRA 1988; W. Khalil, F. Bennis, Int. J. Robotics Research 14, 1995."""
     puma = sd.robots.puma560()

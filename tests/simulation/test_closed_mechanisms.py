@@ -110,6 +110,7 @@ def test_a_singular_configuration_is_named():
     assert "singular configuration at t = 0.5 s, near which constraints of 'pin0', 'pin1' are dependent" in str(error)
 
 
+@pytest.mark.slow
 def test_a_start_in_a_singular_configuration_is_named():
     """The piston of a crank as long as its rod stands in the centre of the crank, about which both may turn."""
     tree = sd.KinematicTree(gravity=(0, 0, 0))

@@ -55,6 +55,7 @@ def test_the_numbers_are_those_of_the_ledger(run):
     assert "rounding" in only(text, "Unaccounted")
 
 
+@pytest.mark.slow
 def test_every_event_states_what_it_cost(run):
     text = run.explain()
     grasp, lock, release = (only(text, f"{happened.verb} {happened.subject};") for happened in run.events)

@@ -40,6 +40,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", range(len(CASES)))
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-9])
 def test_each_step_is_that_of_scipy(case, tolerance):

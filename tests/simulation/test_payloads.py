@@ -269,6 +269,7 @@ def test_release_into_the_world_changes_nothing_but_the_joint(seed, kind):
     assert tree.release(by_name.state, handle).released.tree.links == ("crate", "lid")
 
 
+@pytest.mark.slow
 def test_a_run_shows_the_flight_of_a_released_body():
     """Thrown by an arm, the centre of a ball flies on a parabola until a wall catches it."""
     tree = sd.KinematicTree()

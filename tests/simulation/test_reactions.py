@@ -50,6 +50,7 @@ def in_base(tree, link, q, F):
     return Ad(inverse(tree.forward_kinematics(link, q))).T @ F
 
 
+@pytest.mark.slow
 def test_the_ground_gives_what_gravity_and_motion_take(run):
     """Σ reactions + weight + push = the rate of the momentum, by differences; between samples, to order 2."""
     tree, h = run.tree, 3e-4

@@ -145,6 +145,7 @@ def test_events_hold_what_was_given_and_its_outcome(run):
     assert release.event.released.tree.base == "ball"
 
 
+@pytest.mark.slow
 def test_plot(run, tmp_path):
     figure = run.plot()
     figure.savefig(tmp_path / "run.png")

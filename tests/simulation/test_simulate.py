@@ -281,6 +281,7 @@ def test_short_condition_is_found():
     assert_allclose(grasped.t, 5.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_short_torque_is_integrated():
     tree = pendulum()
     run = sd.simulate(tree, sd.State(tree), 10.0, lambda t, state: [5.0 * (5.0 < t < 5.02)])

@@ -72,6 +72,7 @@ def test_stiff_joints_under_an_explicit_method(cause):
     assert abs(run["stiff"][-1]) < 1e-3 and np.ptp(run["free"]) > 1
 
 
+@pytest.mark.slow
 def test_bars_that_are_stretched_between_two_pins():
     """They cannot move: in each step, the loop takes back what gravity has done."""
     tree, bar = sd.KinematicTree(gravity=(0, -9.81, 0)), sd.Inertia.rod(1.0, 1.0, com=(0.5, 0, 0))
@@ -82,6 +83,7 @@ def test_bars_that_are_stretched_between_two_pins():
         sd.simulate(tree, sd.State(tree, [0, 0]), 0.05)
 
 
+@pytest.mark.slow
 def test_fast_motion_is_no_stall():
     """Thousands of steps of a vibration, which the motion needs."""
     k = 1e9

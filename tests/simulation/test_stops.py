@@ -268,6 +268,7 @@ def test_stops_that_strike_by_turns_without_end():
     assert_ledger_closes(run)
 
 
+@pytest.mark.slow
 def test_floating_base_keeps_its_momentum():
     tree = double_pendulum((-0.5, 0.5), gravity=(0, 0, 0), floating=True)
     rng = np.random.default_rng(1)

@@ -81,6 +81,7 @@ def test_a_rotation_is_drawn_without_jumps_whatever_the_sign_of_its_quaternion()
     np.testing.assert_allclose(turn, np.degrees(run.t), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_every_quantity_has_its_panel_and_its_unit(run: sd.Run) -> None:
     found = panels(run.plot())
     shown = {title: (ax.get_lines()[0].get_label(), ax.get_ylabel()) for title, ax in found.items()}
@@ -106,6 +107,7 @@ def test_every_quantity_has_its_panel_and_its_unit(run: sd.Run) -> None:
     assert found["energy"].get_xlabel() == "time (s)"
 
 
+@pytest.mark.slow
 def test_the_ledger_is_drawn_entry_by_entry(run: sd.Run) -> None:
     ledger = run.plot().axes[-1]
     curves = {c.get_label().split(", ")[0]: c.get_ydata() for c in ledger.get_lines() if c.get_label()[0] != "_"}
@@ -136,6 +138,7 @@ def test_two_events_at_one_time_share_a_line() -> None:
     assert [text.get_text() for text in figure.axes[0].texts] == ["grasp left, grasp right"]
 
 
+@pytest.mark.slow
 def test_repeated_limits_have_a_line_each_and_one_text() -> None:
     tree = sd.KinematicTree()
     joint = sd.prismatic("z", limits=(0, 9))
@@ -324,6 +327,7 @@ def test_limits_say_whose_they_are(highest, labels) -> None:
     assert len(texts) == len(labels) and set(texts) == labels
 
 
+@pytest.mark.slow
 def test_texts_of_events_do_not_overlap() -> None:
     tree = arm()
     times = {"first": 0.1, "second": 0.12, "third": 0.9}
@@ -356,6 +360,7 @@ def test_a_run_without_duration_or_joints_is_drawn() -> None:
     assert "keeps its energy" in run.explain()
 
 
+@pytest.mark.slow
 def test_a_run_is_drawn_into_given_axes(run: sd.Run) -> None:
     figure = figures.blank_figure(6, 4)
     upper, lower = figure.subplots(2, 1)

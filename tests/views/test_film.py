@@ -76,6 +76,7 @@ def test_frames_of_a_gif_last_hundredths_of_a_second() -> None:
     assert film_rate(Path("a.gif"), 1000) == 50 and film_rate(Path("a.html"), 30) == 30
 
 
+@pytest.mark.slow
 def test_ffmpeg_gets_every_frame(run, tmp_path, monkeypatch) -> None:
     encoder = tmp_path / "bin" / "ffmpeg"
     encoder.parent.mkdir()

@@ -110,6 +110,7 @@ def test_translucent_bodies_have_no_web_of_lines(tmp_path) -> None:
     assert ahead.mean() < 0.9 and ahead.std(axis=(0, 1)).max() < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["PIL", "matplotlib"])
 def test_without_the_extra_the_error_says_what_to_install(run, tmp_path, monkeypatch, package) -> None:
     monkeypatch.setitem(sys.modules, package, None)

@@ -32,6 +32,7 @@ def test_links_have_the_poses_of_the_run(run, scene) -> None:
         np.testing.assert_allclose(node.poses, run.pose(link, scene.times), atol=1e-14)
 
 
+@pytest.mark.slow
 def test_a_payload_waits_hangs_and_flies(run, scene) -> None:
     crate, t = node_of(scene, "crate"), scene.times
     waits, hangs, flies = t < GRASP, (t >= GRASP) & (t < RELEASE), t >= RELEASE
@@ -70,6 +71,7 @@ def test_moving_payloads_appear_with_their_grasp() -> None:
     np.testing.assert_array_equal(node_of(scene, "crate").shown, scene.times >= GRASP)
 
 
+@pytest.mark.slow
 def test_centre_of_mass_and_momentum(run, scene) -> None:
     (mark,) = (node for node in scene.nodes if node.group == "marks")
     linear, angular = scene.arrows

@@ -34,6 +34,7 @@ def test_the_recording_has_the_poses_of_the_run(run, page) -> None:
             np.testing.assert_allclose(rotation_of(wxyz[[1, 2, 3, 0]]), T[:3, :3], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_crate_waits_pale_hangs_and_falls(run, page) -> None:
     played = recording(page.path.read_text())
     for part, shown in (("body 2", (True, False, False)), ("joint", (False, True, False))):

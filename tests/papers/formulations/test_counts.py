@@ -110,6 +110,7 @@ def benchmark():
     return runpy.run_path(str(ROOT / "benchmarks/formulation_counts.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("joints", [1, 2])
 def test_counts_do_not_depend_on_the_numbers_of_the_arm(benchmark, joints):
     """Numbers that differ by rounding are one: for some arms 1e-16 q̇² remains of ω · (ω × I ω) = 0."""

@@ -119,6 +119,7 @@ def test_the_tolerance_bounds_the_torque_error(seed, tolerance):
     check_order(model, tree, trajectory, error)
 
 
+@pytest.mark.slow
 def test_simplified_models_of_the_puma(puma):
     arm, trajectory = puma
     models = [dominance.simplified(arm, trajectory, tolerance) for tolerance in (0, 0.02, 0.15, 10)]
@@ -228,6 +229,7 @@ def test_a_tree_without_joints():
     assert "multiplications/additions: 0/0 of 0/0" in repr(model)
 
 
+@pytest.mark.slow
 def test_figures(puma):
     arm, trajectory = puma
     found = dominance.parts(arm, trajectory)

@@ -33,6 +33,7 @@ def wall(t, state):
     return on_the_tip(state.tree, state.q, [-300 * max(0.0, x - 1.6), 0, 0])
 
 
+@pytest.mark.slow
 def test_the_lecture_s_terms_in_a_simulation():
     """τ = B q̈ + C q̇ + g + F_v q̇ + F_s sgn q̇ + Jᵀ h_e at all samples of a swing against a wall."""
     arm = two_link()

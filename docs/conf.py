@@ -20,7 +20,7 @@ from sphinx.application import Sphinx
 from sphinx.util.logging import getLogger
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "docs/lab")]
+sys.path[:0] = [str(ROOT), str(ROOT / "docs/lab"), str(ROOT / "tests/site")]
 
 import laboratory  # noqa: E402
 
@@ -80,6 +80,10 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "ignore_pattern": r"^_",
     "within_subsection_order": "FileNameSortKey",
+    # What examples say is checked on what they have just computed.
+    "image_scrapers": ("matplotlib", "test_gallery_claims.keep"),
+    "reset_modules": ("matplotlib", "test_gallery_claims.check"),
+    "reset_modules_order": "after",
     "thumbnail_size": (640, 360),
     "download_all_examples": False,
     "show_memory": False,

@@ -1,4 +1,8 @@
-"""What the gallery and the lessons say: each test runs the example of its name, and checks what that has computed."""
+"""What the gallery and the lessons say: each test checks what the example of its name has computed.
+
+``nox -s docs`` calls it on what Sphinx-Gallery has just computed for the site (``keep`` and ``check``); run by pytest,
+it executes the example once more, and says more of what differs.
+"""
 
 import runpy
 from pathlib import Path
@@ -15,6 +19,26 @@ pytestmark = pytest.mark.site
 EXAMPLES = [
     path for room in ("gallery", "lessons") for path in (Path(__file__).parents[2] / "examples" / room).glob("*.py")
 ]
+
+
+last = SimpleNamespace()
+
+
+def keep(block, block_vars, gallery_conf):
+    """As a scraper of images: remember the names of an example that is being executed."""
+    last.found = block_vars["example_globals"]
+    return ""
+
+
+def check(gallery_conf, path, when):
+    """As a function that follows an example: call its test."""
+    if path is None:  # the beginning of a folder
+        return
+    name = f"test_{Path(path).stem}"
+    try:
+        globals()[name](SimpleNamespace(**last.found))
+    except AssertionError as error:
+        raise AssertionError(f"what {path} says does not hold {error}: pytest -m site {__file__} -k {name}") from error
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The gallery of the built site: every example drew a picture, and notebooks of the first ones run.
+"""The gallery of the built site: every example drew a picture, and notebooks of two run.
 
 Sphinx-Gallery executes the examples and converts them to notebooks; an example that fails stops the build.
 """
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "docs/gallery"
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples/gallery").glob("*.py"))
 LESSONS = sorted(path.stem for path in (ROOT / "examples/lessons").glob("*.py"))
-NOTEBOOKS = ["crucible", "double_pendulum_crane", "two_arms_hand_over", "hand", "humanoid"]
+NOTEBOOKS = ["crucible", "two_arms_hand_over"]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -13,7 +13,7 @@ from screwdyn.testing import random_inertia, random_pose, random_tree
 
 pytestmark = pytest.mark.soak
 
-LENGTH = {"brief": 1e-3, "everyday": 1e-2, "short": 1e-2, "full": 1}[os.environ.get("SCREWDYN_SOAK", "everyday")]
+LENGTH = {"brief": 1e-3, "everyday": 1e-2, "short": 3e-3, "full": 1}[os.environ.get("SCREWDYN_SOAK", "everyday")]
 
 
 def numbers(tree, q, qd):

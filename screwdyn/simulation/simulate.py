@@ -637,7 +637,10 @@ def simulate(
         if given and torque is None:
             raise ScrewdynError(f"{what} needs a torque to {use}; give torque= or omit it")
     if not isinstance(events, Sequence) or not all(isinstance(event, Scheduled) for event in events):
-        raise ScrewdynError(f"events must be a list of events, such as Grasp and Release; got {events!r}")
+        raise ScrewdynError(
+            f"events must be a list of events with time= or when=, such as Grasp and Release, not pairs with steps as "
+            f"for rollouts; got {events!r}"
+        )
     for event in events:
         if event.time is None and not event.watched:
             raise ScrewdynError(f"a {type(event).__name__} needs either time= or when= in a run")

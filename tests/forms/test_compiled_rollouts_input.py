@@ -74,6 +74,7 @@ def test_shapes_of_torques(fast):
     refused(fast, ShapeError, "torque returned shape (2, 6) at t = 0 s", lambda t, q, qd: np.zeros((2, 6)))
     refused(fast, ShapeError, "torque returned None", lambda t, q, qd: None)
     refused(fast, ShapeError, "torque must be an array of real numbers", "strong")
+    refused(fast, ShapeError, "give an array, whose entries have the order of .coordinates", {"elbow_joint": 1.0})
 
 
 def test_entries_that_are_not_finite(fast):

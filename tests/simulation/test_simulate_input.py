@@ -244,10 +244,10 @@ def test_a_condition_that_raises(arm):
     refused(arm, ZeroDivisionError, "division", events=[sd.Release("hook", when=lambda t, state: 1 / 0)])
 
 
-@pytest.mark.parametrize("events", [EARLY, [3], [EARLY, None], "now", {"hook"}])
+@pytest.mark.parametrize("events", [EARLY, [3], [EARLY, None], "now", {"hook"}, [(EARLY, 3)]])
 def test_events_of_another_type(arm, events):
     before = fingerprint(arm)
-    with pytest.raises(sd.ScrewdynError, match="events must be a list of events, such as Grasp and Release"):
+    with pytest.raises(sd.ScrewdynError, match="events must be a list of events with time= or when="):
         run(arm, events=events)
     assert fingerprint(arm) == before
 

@@ -142,10 +142,14 @@ class Scheduled(ABC, Generic[Outcome]):
         for x in fields(self):
             name, what = getattr(self, x.name), _NAMED.get(str(x.type), "")
             if what in ever and isinstance(name, str) and name not in ever[what]:
-                error = UnknownNameError.of(name, ever[what], what)
-                due = "" if self.time is None else f" at t = {self.time:g} s"
-                error.add_note(f"in a {type(self).__name__}{due}")
-                raise error
+                raise self.placed(UnknownNameError.of(name, sorted(ever[what]), what))
+
+    def placed(self, error: ScrewdynError, t: float | None = None) -> ScrewdynError:
+        """An error of this change in a run, whose message then tells of what and when; t is the time set by default."""
+        t = self.time if t is None else t
+        due = "" if t is None else f" at t = {t:g} s"
+        error.args = (f"the run cannot have the {type(self).__name__}{due}: {error}",)
+        return error
 
     @property
     def watched(self) -> bool:

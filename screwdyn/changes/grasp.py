@@ -172,7 +172,9 @@ class Grasp(Scheduled[GraspEvent]):
         own_q, own_qd = (inner.q, inner.qd) if inner else ((), ())
         q, qd = np.concatenate([state.q, first, own_q]), np.concatenate([state.qd, np.zeros(joint.nv), own_qd])
         if hanging:
-            q = _hung(tree, q, handle.name, new.coordinates, len(state.qd) + joint.nv)
+            q, k = _hung(tree, q, handle.name, new.coordinates, len(state.qd) + joint.nv), len(state.q)
+            if joint.chart is not None and joint.chart.orientation == 4:  # of its two quaternions, that with w >= 0
+                q[k : k + 4] *= np.copysign(1.0, q[k + 3])
         k = len(state.q) + joint.nq
         first, own_q, own_qd = q[len(state.q) : k], q[k:], qd[len(state.qd) + joint.nv :]  # copies, for later
         # Zeros have the same signs as in the product with the identity.

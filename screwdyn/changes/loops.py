@@ -11,10 +11,12 @@ from screwdyn.changes import law
 from screwdyn.changes.change import Change, LinkName, LoopRef, Pose, Scheduled
 from screwdyn.core import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism import Handle, Joint, Mechanism
+from screwdyn.mechanism import Handle, Joint, Mechanism, require_joint
+from screwdyn.mechanism.link import FIXED
 from screwdyn.mechanism.structure import Switch
 from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
+from screwdyn.screws.screw import as_pose
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -91,6 +93,15 @@ class Close(Scheduled[LoopEvent]):
                 f"a rollout closes the same loop in all runs: give at=, the pose of {self.link!r} in {self.to!r}; to "
                 f"close one at the present pose, use simulate for each run"
             )
+        known = tree.topology.loops.get(f"{self.link}-{self.to}" if self.name is None else self.name)
+        screws = (FIXED if self.joint is None else require_joint(self.joint)).screws
+        if (
+            known is not None
+            and (known.link, known.to) == (self.link, self.to)
+            and np.array_equal(known.joint.screws, screws)
+            and np.array_equal(known.home, as_pose(self.at))
+        ):  # the loop that a run has opened before
+            return Switch(known.name, self.link, closes=(known.name,))
         loop = tree.close(self.link, self.to, self.joint, self.at, self.name).name
         return Switch(loop, self.link, closes=(loop,))
 

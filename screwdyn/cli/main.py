@@ -41,7 +41,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"screwdyn: {error}", file=sys.stderr)
             return 2
         except ScrewdynError as error:
-            # The notes state the event and its time.
             print("; ".join([f"screwdyn: {error}", *getattr(error, "__notes__", [])]), file=sys.stderr)
             return 2
         except KeyboardInterrupt:

@@ -237,7 +237,7 @@ class TrackingLaw(Law):
     Raises
     ------
     ShapeError
-        In a call, if the reference has wrong shapes.
+        If the reference is no function; in a call, if it returns wrong shapes.
     LoopError
         In a call, if the tree has closed loops.
 
@@ -249,6 +249,8 @@ class TrackingLaw(Law):
 
     def __init__(self, tree: Robot, reference: Reference, **gains: ArrayLike) -> None:
         super().__init__(tree, **gains)
+        if reference is not None and not callable(reference):
+            raise ShapeError(f"the reference must be a function of time that returns (q, qd, qdd); got {reference!r}")
         self.reference = reference
         self._plausible: _Plan | None = None  # the plan with which positions of the reference were checked
 
@@ -275,10 +277,8 @@ class TrackingLaw(Law):
 
     def _errors(self, plan: _Plan, t: float, state: State) -> tuple[Array, Array, Array]:
         """Errors of positions and of rates, and the accelerations of the reference, of the driven freedoms."""
-        if not callable(self.reference):
-            raise ShapeError(
-                f"the reference must be a function of time; got {self.reference!r}, which serves C source only"
-            )
+        if self.reference is None:
+            raise ShapeError("the reference must be a function of time; it is None, which serves C source only")
         given = self.reference(t)
         if not isinstance(given, tuple | list) or len(given) != 3:
             raise ShapeError(f"the reference must return (q, qd, qdd); it returned {given!r} at t = {t:g} s")

@@ -28,6 +28,7 @@ from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
 from screwdyn.forms.switches import Constraints, Integers, Lanes, Switching, Union, moved, scheduled, sources, sums
 from screwdyn.mechanism import Inertia, check_no_rotor, check_open
+from screwdyn.mechanism.inertia import failing_condition
 from screwdyn.mechanism.plausible import check_positions
 from screwdyn.physics import SHARES, STEPS, Feedback, JointForces, Model, share_of
 from screwdyn.physics.closure import Closure
@@ -511,8 +512,10 @@ for _entry in CATALOGUE.values():
 # Groups of inputs that only active freedoms have.
 _DRIVEN = ("tau", "kp", "kd")
 _UNTURNED = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-# Negative eigenvalue of a pseudo-inertia, relative to its largest one, that counts as rounding.
-_ROUNDING = 1e-9
+# Rounding of moments about the centre of mass, relative to those about the origin of which they are the difference.
+_ROUNDING = 1e-13
+# Where the entries of a tensor are among the ten numbers of a body.
+_TENSOR = np.array([[4, 5, 6], [5, 7, 8], [6, 8, 9]])
 # Largest number of rows of scratch space in a call, so that it fits into the second-level cache.
 _ROWS = 1500
 # Largest number of steps of all runs of a call, whose end Ctrl-C awaits.
@@ -613,18 +616,19 @@ def _parameters(model: Model, name: str, value: Any) -> Array:
         )
     if not np.isfinite(numbers).all():
         raise ShapeError(f"{what} has entries that are not finite")
-    m, x, y, z, xx, xy, xz, yy, yz, zz = np.moveaxis(numbers, -1, 0)
-    half = (xx + yy + zz) / 2
-    rows = [[half - xx, -xy, -xz, x], [-xy, half - yy, -yz, y], [-xz, -yz, half - zz, z], [x, y, z, m]]
-    sizes = np.linalg.eigvalsh(np.moveaxis(np.array(rows), (0, 1), (-2, -1)))
-    wrong = np.argwhere(sizes[..., 0] < -_ROUNDING * sizes[..., -1])
-    if wrong.size:
-        where = tuple(wrong[0].tolist())
-        raise errors.InertiaError(
-            f"{what}{list(where) if where else ''} is the inertia of no rigid body: ∫ [r; 1] [r; 1]ᵀ dm has the "
-            f"eigenvalue {sizes[where][0]:.3g}; the order is mass, first moment m c, xx, xy, xz, yy, yz, zz about the "
-            f"link's origin"
-        )
+    mass, h, about = numbers[..., 0], numbers[..., 1:4], numbers[..., _TENSOR]
+    outer, size = h[..., None] * h[..., None, :], np.trace(about, axis1=-2, axis2=-1)
+    shift = np.trace(outer, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - outer
+    tensor = about - shift / np.where(mass > 0, mass, 1.0)[..., None, None]
+    least = 0.5 * np.trace(tensor, axis1=-2, axis2=-1) - np.linalg.eigvalsh(tensor)[..., -1]
+    wrong = numbers.any(axis=-1) & ((mass <= 0) | (least < -_ROUNDING * size))
+    for where in np.argwhere(np.atleast_1d(wrong)).tolist():
+        at = tuple(where) if mass.ndim else ()
+        if condition := failing_condition(mass[at].item(), tensor[at]):
+            raise errors.InertiaError(
+                f"{what}{where if at else ''} is the inertia of no rigid body: {condition}; the order is mass, first "
+                f"moment m c, xx, xy, xz, yy, yz, zz about the link's origin"
+            )
     return numbers
 
 

@@ -521,6 +521,8 @@ class Mechanism:
         topology = self._topology
         at, body = topology.at(link), topology.at(self.base if to is None else to)
         to = body.link.name
+        if to == link:
+            raise TopologyError(f"a contact connects two links; got {link!r} twice")
         if on is None:
             on, *others = bodies_of(to, body.link.shapes)
             if others:

@@ -14,7 +14,7 @@ from screwdyn.core.types import NAME, Array, ArrayLike, Entries, cached_property
 from screwdyn.mechanism.contact import Contact
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, checked_positions
-from screwdyn.mechanism.link import ROTOR_ENDINGS, Attachment, Link, Loop, listed_numbers, rerooted
+from screwdyn.mechanism.link import ROTOR_ENDINGS, Attachment, Link, Loop, rerooted
 from screwdyn.mechanism.shape import Shapes, shapes_of
 from screwdyn.screws import screw
 
@@ -346,7 +346,7 @@ class Topology(_Found):
         """
         at = self.carrying(joint)
         if at.locked is not None:
-            raise TopologyError(f"joint {joint!r} is locked already, at {listed_numbers(at.locked.q)}; unlock it first")
+            raise TopologyError(f"joint {joint!r} is locked already; unlock it first")
         if at.follows is not None:
             raise TopologyError(f"joint {joint!r} follows {at.follows!r}; lock that one, and both are locked")
         if not at.joint.nv:

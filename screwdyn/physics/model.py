@@ -454,6 +454,9 @@ class Model:
             return expressions.real(value)
         except (TypeError, ValueError, OverflowError):
             hint = "; give its positions and rates, .q and .qd" if hasattr(value, "qd") else ""
+            if isinstance(value, Mapping):
+                order = "positions" if what in POSITIONS else "coordinates"
+                hint = f"; give an array, whose entries have the order of .{order}, in place of a mapping"
             raise errors.ShapeError(f"{what} must be an array of real numbers; got {value!r}{hint}") from None
 
     def arrays(self, named: Mapping[str, ArrayLike], checked: bool = True) -> tuple[list[Array], tuple[int, ...]]:

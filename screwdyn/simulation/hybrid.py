@@ -392,8 +392,7 @@ class HybridSimulation:
         try:
             event = what.happen(self.tree, state)
         except ScrewdynError as error:
-            error.add_note(f"in a {type(what).__name__} at t = {t:g} s")
-            raise
+            raise what.placed(error, t)
         y, beyond = np.concatenate([event.state.q, event.state.qd, y[-ENERGIES:]]), self.passages.beyond
         self._enter(t, y, self.equations_from(y))
         event = replace(event, state=self._state(y))

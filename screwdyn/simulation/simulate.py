@@ -17,7 +17,8 @@ from screwdyn.changes.change import Happened, Scheduled, seconds
 from screwdyn.changes.grasp import Grasp
 from screwdyn.changes.loops import Close
 from screwdyn.changes.weld import Weld
-from screwdyn.core import Array, ArrayLike, ScrewdynError, UnknownNameError, expressions
+from screwdyn.core import Array, ArrayLike, ScrewdynError, TopologyError, UnknownNameError, expressions
+from screwdyn.core.errors import StaleHandleError
 from screwdyn.forms.closed_loops import exerted_wrench
 from screwdyn.mechanism import Handle
 from screwdyn.mechanism.plausible import check_period
@@ -566,7 +567,8 @@ def simulate(
         If the run would not end, because a torque is discontinuous or because an explicit method meets stiff joints;
         the message states the coordinate and a remedy.
     TopologyError
-        If a callback changes the tree.
+        If a callback changes the tree, or an event is impossible after those before it, such as a lock of what is
+        locked: before the first step if all events have times.
     ContactError
         If a state begins inside the body of a contact, which :meth:`KinematicTree.separate` mends, or a sliding point
         jams; for methods other than RK23, RK45 and DOP853 in a tree with contacts.
@@ -635,7 +637,10 @@ def simulate(
         if given and torque is None:
             raise ScrewdynError(f"{what} needs a torque to {use}; give torque= or omit it")
     if not isinstance(events, Sequence) or not all(isinstance(event, Scheduled) for event in events):
-        raise ScrewdynError(f"events must be a list of events, such as Grasp and Release; got {events!r}")
+        raise ScrewdynError(
+            f"events must be a list of events with time= or when=, such as Grasp and Release, not pairs with steps as "
+            f"for rollouts; got {events!r}"
+        )
     for event in events:
         if event.time is None and not event.watched:
             raise ScrewdynError(f"a {type(event).__name__} needs either time= or when= in a run")
@@ -644,6 +649,7 @@ def simulate(
         if event.time is not None and not start <= event.time <= end:
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")
+    _check_order(tree, events)
     _check_names(tree, events)
     check_state(state, tree)
     if period is not None:
@@ -668,6 +674,20 @@ def simulate(
             made = derivatives_of(ended[0], simulation.acting, ended[2], sensitivities, sources, called)
         calls = 0 if period else count
         return Run(*ended, tree, trial_calls=calls, sensitivities=made)
+
+
+def _check_order(tree: Robot, events: Sequence[Scheduled[Any]]) -> None:
+    """Raise the error of an event that is impossible after those before it, if all have times and need no state."""
+    if any(event.watched or not type(event).__module__.startswith("screwdyn.") for event in events):
+        return
+    trial = tree.copy()
+    for event in sorted(events, key=lambda event: event.time or 0.0):
+        try:
+            event.restructure(trial)
+        except (TopologyError, UnknownNameError, StaleHandleError) as error:
+            raise event.placed(error) from None
+        except (ValueError, TypeError, AttributeError):  # of an argument of another type, or for want of a state
+            return
 
 
 def _check_names(tree: Robot, events: Sequence[Scheduled[Any]]) -> None:

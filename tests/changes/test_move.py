@@ -544,7 +544,7 @@ REFUSED = {
         "'crate' is fixed, so there is nothing to lock",
         lambda t, s: t.lock("crate", s),
     ),
-    "locked": (sd.TopologyError, "'shut' is locked already, at 0.25; unlock it", lambda t, s: t.lock("shut", s)),
+    "locked": (sd.TopologyError, "'shut' is locked already; unlock it", lambda t, s: t.lock("shut", s)),
     "locked, at rest": (sd.TopologyError, "'shut' is locked already", lambda t, s: t.lock("shut")),
     "not locked": (sd.TopologyError, "'lid' is not locked; locked joints: shut", lambda t, s: t.unlock("lid", s)),
     "unlock unknown": (sd.UnknownNameError, "no joint 'x'", lambda t, s: t.unlock("x")),

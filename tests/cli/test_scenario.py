@@ -390,7 +390,7 @@ def test_a_failing_event_is_reported_with_its_time(tmp_path, capsys):
         """,
     )
     assert main(["simulate", str(path)]) == 2
-    assert capsys.readouterr().err.endswith("; in a Grasp at t = 0.05 s\n")
+    assert capsys.readouterr().err.startswith("screwdyn: the run cannot have the Grasp at t = 0.05 s: ")
 
 
 def test_stops_at_joint_limits(tmp_path, capsys):

@@ -38,7 +38,8 @@ def test_runs_are_those_of_trees_whose_loops_close_and_open(mechanism, method):
         np.array([3, 4, -1, -1, 7, 0]),
         np.array([3, -1, -1, -1, -1, 0]),
     )
-    events = [(close, closed), (Open(close.name), open_), (close, again)]
+    as_it_was = Close(close.link, close.to, joint=close.joint, at=close.at.copy(), name=close.name)
+    events = [(close, closed), (Open(close.name), open_), (as_it_was, again)]
     run = tree.compile().rollout(q, qd, 12, DT, [*tau.values()], every=1, method=method, events=events)
     assert not run.failed.any()
     compare_all(run, tree, q, qd, 12, events, tau, method)

@@ -74,6 +74,7 @@ def test_shapes_of_torques(fast):
     refused(fast, ShapeError, "torque returned shape (2, 6) at t = 0 s", lambda t, q, qd: np.zeros((2, 6)))
     refused(fast, ShapeError, "torque returned None", lambda t, q, qd: None)
     refused(fast, ShapeError, "torque must be an array of real numbers", "strong")
+    refused(fast, ShapeError, "give an array, whose entries have the order of .coordinates", {"elbow_joint": 1.0})
 
 
 def test_entries_that_are_not_finite(fast):
@@ -93,6 +94,12 @@ def test_payloads(fast):
     numbers = np.array([Inertia.box(1, (0.1, 0.2, 0.3)).parameters] * 3)
     numbers[1, 4] = 2.0
     refused(fast, InertiaError, "payload['tool0'][1] is the inertia of no rigid body", payload={"tool0": numbers})
+    rods = np.array([Inertia.rod(m, 1e-3, com=(5, -3, 2)).parameters for m in (1e-3, 1.0, 1e3)])  # with equality
+    assert not fast.rollout(np.zeros((3, 6)), np.zeros((3, 6)), 4, 1e-3, payload={"tool0": rods}).failed.any()
+    for k, value, why in ((0, -1.0, "mass -1 kg is not positive"), (9, 9.0, "principal moments break the triangle")):
+        one = Inertia.box(1, (0.1, 0.2, 0.3)).parameters
+        one[k] = value
+        refused(fast, InertiaError, f"payload['tool0'] is the inertia of no rigid body: {why}", payload={"tool0": one})
     refused(fast, ShapeError, "payload (2,)", payload={"tool0": [Inertia.point(1)] * 2})
     two = {"tool0": [Inertia.point(1)] * 2, "forearm_link": [Inertia.point(1)] * 3}
     message = "the batch axes of the payloads cannot be broadcast together: 'tool0' (2,), "

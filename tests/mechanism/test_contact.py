@@ -141,6 +141,7 @@ def test_files():
     [
         (dict(link="nothing"), sd.UnknownNameError, "nothing"),
         (dict(to="crate"), sd.TopologyError, "a contact connects two links; got 'crate' twice"),
+        (dict(to="crate", on=None, points=None), sd.TopologyError, "a contact connects two links; got 'crate' twice"),
         (dict(name="table"), sd.TopologyError, "there is a link, joint, loop or contact 'table' already"),
         (dict(name="top"), sd.TopologyError, "there is a link, joint, loop or contact 'top' already"),
         (dict(name=""), sd.TopologyError, "the name of a contact must be"),

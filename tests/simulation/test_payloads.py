@@ -175,6 +175,18 @@ def test_a_hanging_payload_hangs_plumb(seed, kind):
         assert_allclose(T[:3, :3] @ [0, 0, -1], down, atol=1e-7)
 
 
+@pytest.mark.parametrize(("q", "com"), [(-1.55, (0, 0, 0.2)), (0.0, (0.2, 0, 0)), (2.1, (0.2, 0, 0))])
+def test_a_payload_hangs_by_the_nearer_quaternion(q, com):
+    """Of the two quaternions of its orientation; the descent may end in the other."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.rod(1, 1, com=(0.5, 0, 0)), to="base", joint=sd.revolute("y"), name="arm")
+    given = {"to": "arm", "joint": sd.spherical(passive=True), "name": "crate", "twist": "at_rest"}
+    event = tree.grasp(sd.State(tree, [q]), crate(com), start="hanging", **given)
+    assert event.state["crate[w]"] >= 0
+    T = tree.forward_kinematics("crate", event.state.q)
+    assert_allclose(T[:3, :3] @ com / np.linalg.norm(com), [0, 0, -1], atol=1e-7)
+
+
 def test_a_payload_hangs_on_its_spring_and_by_its_own_joints():
     """On a spring of rest 0: m g l sin q = k (tilt − q); a passive lid hangs too, an active one keeps its position."""
     tree = sd.KinematicTree()

@@ -121,6 +121,9 @@ def test_pages_install_from_a_clone_what_they_use():
         assert "install 'screwdyn" not in text and "install screwdyn" not in text, page.name
         for named in re.findall(r"pip install [^`\n]*'\.\[([a-z,]+)\]'", text):
             assert set(named.split(",")) <= extras, f"{page.name} installs {named}"
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "screwdyn").rglob("*.py"))
+    found = {*re.findall(r"(?:screwdyn\[|\bextra (?:``)?)([a-z]+)", sources)}  # in messages and docstrings
+    assert {"compile", "plot", "view", "mjcf"} <= found <= extras
     start = (ROOT / "docs/start.md").read_text(encoding="utf-8")
     assert "run.plot()" in start and 'run.animate("run.html")' in start and "'.[plot,view]'" in start
 

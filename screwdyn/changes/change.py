@@ -72,7 +72,8 @@ class Scheduled(ABC, Generic[Outcome]):
             raise ScrewdynError(f"when= of a {kind} must be a function of (t, state); got {self.when!r}")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{field.name}={x!r}' for field, x in self._given())})"
+        given = ", ".join(f"{field.name}={x!r}" for field, x in self._given())
+        return f"{type(self).__name__}({' '.join(given.split())})"  # poses on one line
 
     def _given(self) -> list[tuple[Field[Any], Any]]:
         """The fields that are not at their defaults, and their values; when it happens comes last."""

@@ -616,10 +616,10 @@ def _parameters(model: Model, name: str, value: Any) -> Array:
         )
     if not np.isfinite(numbers).all():
         raise ShapeError(f"{what} has entries that are not finite")
-    mass, h, about = numbers[..., 0], numbers[..., 1:4], numbers[..., _TENSOR]
-    outer, size = h[..., None] * h[..., None, :], np.trace(about, axis1=-2, axis2=-1)
+    mass, h, theta = numbers[..., 0], numbers[..., 1:4], numbers[..., _TENSOR]
+    outer, size = h[..., None] * h[..., None, :], np.trace(theta, axis1=-2, axis2=-1)
     shift = np.trace(outer, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - outer
-    tensor = about - shift / np.where(mass > 0, mass, 1.0)[..., None, None]
+    tensor = theta - shift / np.where(mass > 0, mass, 1.0)[..., None, None]
     least = 0.5 * np.trace(tensor, axis1=-2, axis2=-1) - np.linalg.eigvalsh(tensor)[..., -1]
     wrong = numbers.any(axis=-1) & ((mass <= 0) | (least < -_ROUNDING * size))
     for where in np.argwhere(np.atleast_1d(wrong)).tolist():

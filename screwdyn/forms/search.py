@@ -11,6 +11,7 @@ import numpy as np
 
 from screwdyn.core import Array, ArrayLike, Flags, Indices, UnknownNameError, expressions
 from screwdyn.core.errors import EquilibriumError, InverseKinematicsError, LoopError, ScrewdynError, ShapeError
+from screwdyn.core.progress import progress_bar
 from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.numbers import one_state
@@ -329,7 +330,8 @@ def _lowest(balance: Balance, q: Array, function: Callable[[Balance, Array], _Lo
     2006, §3.4), within a radius that adapts.
     """
     root, radius, travel = np.sqrt(balance.s), _FIRST_RADIUS, np.zeros(balance.count)
-    for _ in range(_MOST_STEPS if balance.count else 0):
+    steps = iter(range(_MOST_STEPS if balance.count else 0))
+    for _ in progress_bar(steps, desc="search of an equilibrium", unit=" steps", leave=False):
         slope, curvature, change = function(balance, q)
         w, axes = np.linalg.eigh(curvature)
         c = axes.T @ slope

@@ -1,7 +1,6 @@
 """Hybrid simulation: continuous motions of one tree each, between them events that change the tree."""
 
 import math
-import sys
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +12,7 @@ from numpy.polynomial import chebyshev
 from screwdyn.changes.breaking import Break
 from screwdyn.changes.change import ContactEvent, Happened, LimitEvent, Scheduled
 from screwdyn.core import Array, ContactError, LoopError, ScrewdynError, StalledError
+from screwdyn.core.progress import progress_bar
 from screwdyn.forms.configurations import Key, Limits
 from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
@@ -37,8 +37,6 @@ ROUNDING = 1e-9
 MOST_CHANGES, AT_ONCE = 50, 1e-12
 # Steps between samples that one of the integrator may take while contacts, friction and stops are watched within it.
 WITHIN = 8
-# Time after which a run shows its progress unasked, s.
-LONG = 10.0
 # Steps in which no robot moves, s, such as those of loops that can only be where they are singular.
 HOPELESS = 1e-8
 # Of the estimated time up to the end of a flight, the first step, so that it does not end just before.
@@ -318,18 +316,13 @@ class HybridSimulation:
         self, state: State, progress: bool | None = False
     ) -> tuple[tuple[TreeMotion, ...], Energy, tuple[Happened, ...]]:
         """The motions, the energies and the events from a state on; errors as of :func:`simulate`."""
-        from tqdm import tqdm
-
         # Without a gap or a rate of loops that counts as rounding; LoopError if the state opens a loop.
         closure = Closure(self.tree)
         closure.check_moving(state.q, state.qd)
         q, qd = closure.project(state.q, state.qd)
         t, y, fired = self.start, np.concatenate([q, qd, np.zeros(ENERGIES)]), None
         looks = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
-        # There is no stderr under pythonw.
-        hidden = sys.stderr is None or not (sys.stderr.isatty() if progress is None else progress)
-        delay = LONG if progress is None else 0.0
-        with tqdm(total=self.end - self.start, disable=hidden, bar_format=looks, delay=delay) as bar:
+        with progress_bar(shown=progress, total=self.end - self.start, bar_format=looks) as bar:
             self._enter(t, y, self.equations_from(y))
             self._begin_beyond(t, y, ())
             while True:
@@ -392,7 +385,8 @@ class HybridSimulation:
         try:
             event = what.happen(self.tree, state)
         except ScrewdynError as error:
-            raise what.placed(error, t)
+            what.placed(error, t)
+            raise
         y, beyond = np.concatenate([event.state.q, event.state.qd, y[-ENERGIES:]]), self.passages.beyond
         self._enter(t, y, self.equations_from(y))
         event = replace(event, state=self._state(y))

@@ -685,7 +685,8 @@ def _check_order(tree: Robot, events: Sequence[Scheduled[Any]]) -> None:
         try:
             event.restructure(trial)
         except (TopologyError, UnknownNameError, StaleHandleError) as error:
-            raise event.placed(error) from None
+            event.placed(error)
+            raise
         except (ValueError, TypeError, AttributeError):  # of an argument of another type, or for want of a state
             return
 

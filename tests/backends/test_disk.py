@@ -303,6 +303,10 @@ def test_who_waits_long_reads_what_is_compiled_and_where_it_is_kept(folder, monk
     monkeypatch.setenv("SCREWDYN_CACHE", "off")
     native.kept("squared", partial(squared, [])).compile("single")
     assert capsys.readouterr().err == "screwdyn: compiling squared of this robot (not kept on disk)\n"
+    monkeypatch.setattr(native, "_A_SECOND", 0.1)
+    native.kept("squared", partial(squared, [])).compile("single")
+    expected = "screwdyn: compiling squared of this robot, 4 operations, some 40 s of a processor (not kept on disk)\n"
+    assert capsys.readouterr().err == expected
 
 
 def test_what_is_waited_for_in_a_row_is_one_wait(monkeypatch, capsys):

@@ -143,3 +143,4 @@ def test_a_truth_value_is_no_position():
 def test_an_event_shows_what_is_not_the_default():
     assert repr(sd.Close("a", to="b", time=1)) == "Close(link='a', to='b', time=1.0)"
     assert repr(sd.Release("crate")) == "Release(what='crate')"
+    assert repr(sd.Close("a", to="b", at=np.eye(2))) == "Close(link='a', to='b', at=array([[1., 0.], [0., 1.]]))"

@@ -12,7 +12,7 @@ from scipy.special import ellipk
 import screwdyn as sd
 from screwdyn import screw
 from screwdyn.changes.change import Change, Scheduled
-from screwdyn.simulation import hybrid
+from screwdyn.core import progress as progress_bars
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 G = 9.81
@@ -517,18 +517,23 @@ def test_a_progress_bar(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_long_run_shows_its_progress_on_a_terminal(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
+
+def test_a_long_run_shows_its_progress_on_a_terminal(monkeypatch):
     shown = {}
     for long, progress in ((0.0, None), (60.0, None), (0.0, False)):
-        monkeypatch.setattr(hybrid, "LONG", long)
+        monkeypatch.setattr(progress_bars, "LONG", long)
         monkeypatch.setattr(sys, "stderr", Terminal())
         swing([], progress=progress)
         shown[long, progress] = sys.stderr.getvalue()
     assert "1.00/1.00 s" in shown[0.0, None] and not shown[60.0, None] and not shown[0.0, False]
+    monkeypatch.setattr(progress_bars, "LONG", 0.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    sd.robots.pelican().equilibrium([0.1, 0.2], [0.0, 0.0])
+    assert "search of an equilibrium: " in sys.stderr.getvalue()
 
 
 def test_released_payload_grasped_by_another_robot():

@@ -309,7 +309,7 @@ def test_names_that_a_run_never_has_are_refused_at_its_start(arm, event, message
         ([sd.Release("crate", time=0.01), CRATE], "Release at t = 0.01 s: there is no link 'crate'"),
         ([sd.Release("crate", time=0.05), CRATE, sd.Release("crate", time=0.04)], "Release at t = 0.05 s: there is no"),
         ([CRATE, replace(CRATE, time=0.05)], "Grasp at t = 0.05 s: there is a link 'crate' already"),
-        ([sd.Lock("hook", time=0.05), sd.Lock("hook", time=0.06)], "Lock at t = 0.06 s: joint 'hook' is locked already"),
+        ([sd.Lock("hook", time=t) for t in (0.05, 0.06)], "Lock at t = 0.06 s: joint 'hook' is locked already"),
         ([sd.Unlock("hook", time=0.05)], "Unlock at t = 0.05 s: joint 'hook' is not locked"),
         ([CLOSE, replace(CLOSE, time=0.05)], "Close at t = 0.05 s: there is a link, joint, loop or contact 'ring'"),
         ([CLOSE, *(sd.Open("ring", time=t) for t in (0.04, 0.05))], "Open at t = 0.05 s: there is no loop 'ring'"),

@@ -38,6 +38,8 @@ from screwdyn.physics.time_stepping import moreau
 
 # Functions with more operations are not compiled; compiling this many takes about 5 s.
 LARGEST = 50_000
+# Operations that are compiled in a second of a busy processor.
+_A_SECOND = 5_000
 # Memory of an operation on a tape, in bytes.
 _OPERATION = 250
 # States at a time in the interpreter: the width of a vector, because the results of all operations are stored.
@@ -183,7 +185,9 @@ class Program:
         if name not in self._found:
             folder = machine.folder() if self._key else None
             kept = "not kept on disk" if folder is None else f"once; kept in {folder}"
-            self._compile(name, line=f"compiling {self.name} of this robot ({kept})")
+            size = self.plan.size if self.plan is not None else 0
+            long = f", {size} operations, some {size / _A_SECOND:.0f} s of a processor" if size > 2 * _A_SECOND else ""
+            self._compile(name, line=f"compiling {self.name} of this robot{long} ({kept})")
 
     @compiling
     def _compile(self, name: str) -> None:

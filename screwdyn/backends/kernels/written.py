@@ -28,7 +28,6 @@ _COMPARED: dict[type, str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: 
 # How strongly expressions bind in C; what is not listed binds like a name.
 _CALL, _UNARY, _COMPARISON, _LOGICAL, _CHOICE = 9, 6, 2, 1, 0
 _BINDS = {ast.UnaryOp: _UNARY, ast.Compare: _COMPARISON, ast.BoolOp: _LOGICAL, ast.IfExp: _CHOICE}
-_LINE = 120
 # Names that mean something in C or in the head of the file.
 _RESERVED = (
     "auto break case char const continue default do double else enum extern float for goto if inline int integer long "
@@ -131,8 +130,8 @@ class Translator:
 
     def text(self) -> str:
         """The definitions of types, constants and functions."""
-        constants = [_wrapped(text) for _, text in self._constants.values()]
-        return "\n\n".join(["\n".join(self._types.values()), "\n".join(constants), *self.functions])
+        constants = "\n".join(text for _, text in self._constants.values())
+        return "\n\n".join(["\n".join(self._types.values()), constants, *self.functions])
 
     def function(self, f: Any, kinds: tuple[CType, ...]) -> Translated:
         """The name in C, and the kind of the result, of a function for some kinds of arguments."""
@@ -156,7 +155,7 @@ class Translator:
             doc = ast.get_docstring(tree)
             lines = [f"/* {doc.splitlines()[0]} */"] if doc else []
             lines += [head, "{", *body.declarations(len(kinds)), *body.lines, "}"]
-            self.functions.append("\n".join(map(_wrapped, lines)))
+            self.functions.append("\n".join(lines))
             found = self._made[f, kinds] = name, body.result
         return found
 
@@ -566,16 +565,6 @@ def _names_in(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-def _wrapped(text: str) -> str:
-    """Text of one line as several."""
-    if len(text) <= _LINE:
-        return text
-    indent = " " * (len(text) - len(text.lstrip()) + 4)
-    return "\n".join(
-        textwrap.wrap(text, _LINE, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-    )
-
-
 # What takes the place of functions: from the body and the arguments to text and kind
 
 
@@ -687,7 +676,7 @@ def text() -> str:
     to, rows = Translator(), []
     for name in KERNELS:
         entry = entry_of(name)
-        to.functions.append("\n".join(map(_wrapped, source.write_kernel(to, name).splitlines())))
+        to.functions.append(source.write_kernel(to, name))
         inputs, outputs = (
             [_shape(d) for d in x] for x in ([STATE[x] for x in entry.arguments], [r.shape for r in entry.given])
         )

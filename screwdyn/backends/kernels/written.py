@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from screwdyn.backends.c import RESERVED
 from screwdyn.backends.kernels import source
 from screwdyn.backends.kernels.source import KERNELS, PLACES, STATE, entry_of
 from screwdyn.physics import Dimension, charts, link_steps, placement, table
@@ -29,11 +30,7 @@ _COMPARED: dict[type, str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: 
 _CALL, _UNARY, _COMPARISON, _LOGICAL, _CHOICE = 9, 6, 2, 1, 0
 _BINDS = {ast.UnaryOp: _UNARY, ast.Compare: _COMPARISON, ast.BoolOp: _LOGICAL, ast.IfExp: _CHOICE}
 # Names that mean something in C or in the head of the file.
-_RESERVED = (
-    "auto break case char const continue default do double else enum extern float for goto if inline int integer long "
-    "real register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while "
-    "words ALWAYS MAKE"
-)
+_RESERVED = RESERVED | {"integer", "real", "words", "ALWAYS", "MAKE"}
 # What happens once for each state, which whoever compiles the file may keep apart; all else is part of the kernels.
 _APART = (charts.recentre,)
 # In place of the translation of a function that has begun.
@@ -254,7 +251,7 @@ class _Body:
         self.to, self._scope, self._place = to, scope, place
         self._variables: dict[str, CType] = dict(_paired([a.arg for a in tree.args.args], kinds))
         self._arguments = set(self._variables)
-        for name in self._arguments.intersection(_RESERVED.split()):
+        for name in self._arguments & _RESERVED:
             raise DialectError(f"{place(tree)}: the argument {name}, which means something else in C")
         self._read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         self._unread = [f"    (void){a.arg};" for a in tree.args.args if a.arg not in self._read]
@@ -409,7 +406,7 @@ class _Body:
             self._do(depth, f"{place} = {_converted(text, kind, wanted, _CHOICE)};")
 
     def _keep(self, name: str, kind: CType) -> None:
-        if name in _RESERVED.split():
+        if name in _RESERVED:
             raise DialectError(f"the name {name}, which means something else in C")
         self._ended.discard(name)
         self._assigned.add(name)

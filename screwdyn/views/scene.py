@@ -156,14 +156,9 @@ def helix(axis: Array, point: Array, pitch: float, length: float, radius: float,
     return tube(point + curve @ frame.T, wire, color, sides=6)
 
 
-def _read_mesh(path: str) -> list[tuple[Array, Array, Color | None]]:
-    """Vertices, faces and own colour of each part of a file; ScrewdynError if it cannot be read."""
-    with file_errors(f"read the mesh {path!r}"):
-        return _read_version(path, os.stat(path).st_mtime_ns)
-
-
 @functools.lru_cache(maxsize=64)
-def _read_version(path: str, changed: int) -> list[tuple[Array, Array, Color | None]]:
+def _read_mesh(path: str, changed: int) -> list[tuple[Array, Array, Color | None]]:
+    """Vertices, faces and own colour of each part of a file that changed at a time; errors of many kinds."""
     try:
         import trimesh
     except ImportError as missing:
@@ -199,7 +194,10 @@ def shape_solids(shape: Shape, color: Color) -> Iterator[Solid]:
     ScrewdynError if the file of a mesh cannot be read, or trimesh is missing.
     """
     if shape.kind == "mesh":
-        for vertices, faces, its in _read_mesh(str(shape.path)):
+        path = str(shape.path)
+        with file_errors(f"read the mesh {path!r}"):
+            parts = _read_mesh(path, os.stat(path).st_mtime_ns)
+        for vertices, faces, its in parts:
             painted = shape.color or its or color
             yield Solid(vertices * np.array(shape.size), faces, painted).placed(shape.pose)
         return

@@ -2,6 +2,7 @@
 
 import math
 from functools import lru_cache
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -78,7 +79,7 @@ class Kernels(kernels.Kernels):
         bounds = [x for pair in tape.assumed for x in pair]
         entries = [x for result in found for x in result.ravel()]
         with np.errstate(all="ignore"):  # the results are invalid if the bounds do not hold
-            numbers = tape.evaluate(entries + bounds, values, each(math.sin), each(math.cos))
+            numbers = tape.evaluate(entries + bounds, values, SimpleNamespace(sin=each(math.sin), cos=each(math.cos)))
         least = numbers[len(entries) :]
         if not all(np.all(x > y) for x, y in zip(least[::2], least[1::2], strict=True)):
             return super().fill(*given)

@@ -25,7 +25,7 @@ typedef typeid typename typeof union unsigned using virtual void volatile wchar_
 DOMAIN FP_FAST_FMA FP_ILOGB0 FP_ILOGBNAN FP_INFINITE FP_NAN FP_NORMAL FP_SUBNORMAL FP_ZERO HUGE HUGE_VAL HUGE_VALF
 HUGE_VALL INFINITY MATH_ERREXCEPT MATH_ERRNO MAXFLOAT NAN OVERFLOW PLOSS SING TLOSS UNDERFLOW X_TLOSS math_errhandling
 """
-_RESERVED = frozenset(_WORDS.split())
+RESERVED = frozenset(_WORDS.split())
 # ASCII replacements for the symbols in docstrings of quantities.
 _SIGNS = {
     "⁻ᵀ": "^-T", "Ŝ": "S",
@@ -38,9 +38,9 @@ _SIGNS = {
 def identifiers(names: Sequence[str], taken: Collection[str] = ()) -> list[str]:
     """A C identifier for each name; equal ones, keywords of C or C++ and those in ``taken`` get a number."""
     plain = [identifier(name) for name in names]
-    used, found = {*_RESERVED, *taken, *plain}, []
+    used, found = {*RESERVED, *taken, *plain}, []
     for i, name in enumerate(plain):
-        if name in _RESERVED or name in taken or re.fullmatch("M_[A-Z0-9_]+", name) or plain.count(name) > 1:
+        if name in RESERVED or name in taken or re.fullmatch("M_[A-Z0-9_]+", name) or plain.count(name) > 1:
             while name in used:
                 name += f"_{i}"
             used.add(name)

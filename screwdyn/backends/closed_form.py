@@ -171,7 +171,7 @@ class Derivation:
                 done[at] = what if group == "symbol" else symbol(group, what)
             elif op == "constant":
                 done[at] = _exact(name)
-        found = self.tape.evaluate(scalars, {}, sympy.sin, sympy.cos, done, sympy.sqrt)
+        found = self.tape.evaluate(scalars, {}, sympy, done)
         return [sympy.sympify(_exact(x)) for x in found]
 
 
@@ -437,7 +437,7 @@ class Handover(NamedTuple):
             batch = self._batch(arguments)
             # With the states in the last axis, vector instructions process several states at once.
             values = self._values([jnp.moveaxis(jnp.asarray(x), -1, 0) for x in arguments], jnp)
-            entries = self.derivation.tape.evaluate(self._scalars, values, jnp.sin, jnp.cos, sqrt=jnp.sqrt)
+            entries = self.derivation.tape.evaluate(self._scalars, values, jnp)
             return self._split(entries, batch, jnp)
 
         return made
@@ -457,7 +457,7 @@ class Handover(NamedTuple):
             # CasADi stores matrices column by column.
             rows, columns = rows_and_columns(part.shape)
             by_columns = part.reshape(rows, columns).T.ravel().tolist()
-            entries = self.derivation.tape.evaluate(by_columns, values, casadi.sin, casadi.cos, sqrt=casadi.sqrt)
+            entries = self.derivation.tape.evaluate(by_columns, values, casadi)
             results.append(casadi.reshape(casadi.vertcat(*entries), rows, columns))
         names = ["value"] if len(results) == 1 else [f"value{i}" for i in range(len(results))]
         return casadi.Function(self.function, [*arguments.values()], results, [*arguments], names)

@@ -128,7 +128,7 @@ class TracedState:
             for node in own.nodes
             if node.op == "input"
         }
-        traced = own.evaluate(found.ravel().tolist(), values, Recorded.sin, Recorded.cos)
+        traced = own.evaluate(found.ravel().tolist(), values)
         result: Scalars = np.array(traced, dtype=object).reshape(found.shape)
         if link is not None:
             result *= self.has(link)

@@ -4,7 +4,6 @@ Each function returns a new :class:`~screwdyn.KinematicTree`. The tests compare 
 from independent engines.
 """
 
-import csv
 from functools import cache
 from importlib.resources import files
 from math import pi
@@ -13,9 +12,8 @@ import numpy as np
 
 from screwdyn.io.document import known_effective
 from screwdyn.io.urdf import read_urdf
-from screwdyn.mechanism import Inertia, Shape, Topology
+from screwdyn.mechanism import Inertia, Topology
 from screwdyn.mechanism.joint import prismatic, revolute
-from screwdyn.screws.screw import frame_along, pose
 from screwdyn.tree import KinematicTree
 
 __all__ = [
@@ -360,15 +358,6 @@ def ur5() -> KinematicTree:
     return _described("ur5")
 
 
-_COLORS = {
-    "black": (0.18, 0.18, 0.19),
-    "blue": (0.33, 0.56, 0.75),
-    "dark": (0.2, 0.2, 0.22),
-    "steel": (0.74, 0.76, 0.78),
-    "white": (0.95, 0.95, 0.95),
-}
-
-
 def _described(robot: str) -> KinematicTree:
     """A new tree of a robot that the files of this package describe."""
     found = _read(robot)
@@ -379,21 +368,5 @@ def _described(robot: str) -> KinematicTree:
 
 @cache
 def _read(robot: str) -> Topology:
-    """A robot of a URDF file, with cylinders and capsules that follow the sizes of its real links.
-
-    ``looks.csv`` has a line for each: colour, radius, and the middles of both ends in the frame of the link, m; a
-    capsule has a hemisphere on each end.
-    """
-    folder, shapes = files("screwdyn.robots"), dict[str, list[Shape]]()
-    topology = read_urdf(folder.joinpath(f"{robot}.urdf").read_text(encoding="utf-8"))
-    text = folder.joinpath("looks.csv").read_text(encoding="utf-8")
-    for owner, link, color, kind, *numbers in csv.reader(text.splitlines()[1:]):
-        if owner == robot:
-            radius, start, end = float(numbers[0]), *np.reshape([float(x) for x in numbers[1:]], (2, 3))
-            length = float(np.linalg.norm(end - start))
-            at = pose(np.reshape(frame_along(((end - start) / length).tolist()), (3, 3)), (start + end) / 2)
-            make = Shape.capsule if kind == "capsule" else Shape.cylinder
-            shapes.setdefault(link, []).append(make(radius, length, pose=at, color=_COLORS[color]))
-    for link, found in shapes.items():
-        topology = topology.set_shapes(link, found)
-    return topology
+    """A robot of a URDF file."""
+    return read_urdf(files("screwdyn.robots").joinpath(f"{robot}.urdf").read_text(encoding="utf-8"))

@@ -62,23 +62,13 @@ def _write_gif(scene: Scene, path: Path, frames: Iterable[int]) -> None:
 
 def _write_mp4(scene: Scene, path: Path, frames: Iterable[int]) -> None:
     """Write an MP4; ScrewdynError if there is no ffmpeg, OSError with its message if it fails."""
-    raw = [
-        "-f",
-        "rawvideo",
-        "-pix_fmt",
-        "rgb24",
-        "-s",
-        "{}x{}".format(*scene.camera.size),
-        "-framerate",
-        f"{_rate(scene):.9g}",
-    ]
-    out = ["-vcodec", "h264", "-pix_fmt", "yuv420p", "-y", str(path)]
-    command = [ffmpeg(), "-loglevel", "error", *raw, "-i", "pipe:", *out]
+    width, height = scene.camera.size
+    raw = f"-f rawvideo -pix_fmt rgb24 -s {width}x{height} -framerate {_rate(scene):.9g} -i pipe:"
+    command = f"-loglevel error {raw} -vcodec h264 -pix_fmt yuv420p -y".split()
     with TemporaryFile() as said:
         # In a session of its own, so that Ctrl-C reaches this process alone.
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
-        )
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": said}
+        process = subprocess.Popen([ffmpeg(), *command, str(path)], **pipes, start_new_session=True)
         assert process.stdin is not None
         with suppress(BrokenPipeError), process:
             for image in _images(scene, frames):

@@ -156,14 +156,9 @@ def helix(axis: Array, point: Array, pitch: float, length: float, radius: float,
     return tube(point + curve @ frame.T, wire, color, sides=6)
 
 
-def _read_mesh(path: str) -> list[tuple[Array, Array, Color | None]]:
-    """Vertices, faces and own colour of each part of a file; ScrewdynError if it cannot be read."""
-    with file_errors(f"read the mesh {path!r}"):
-        return _read_version(path, os.stat(path).st_mtime_ns)
-
-
 @functools.lru_cache(maxsize=64)
-def _read_version(path: str, changed: int) -> list[tuple[Array, Array, Color | None]]:
+def _read_mesh(path: str, changed: int) -> list[tuple[Array, Array, Color | None]]:
+    """Vertices, faces and own colour of each part of a file that changed at a time; errors of many kinds."""
     try:
         import trimesh
     except ImportError as missing:
@@ -199,7 +194,10 @@ def shape_solids(shape: Shape, color: Color) -> Iterator[Solid]:
     ScrewdynError if the file of a mesh cannot be read, or trimesh is missing.
     """
     if shape.kind == "mesh":
-        for vertices, faces, its in _read_mesh(str(shape.path)):
+        path = str(shape.path)
+        with file_errors(f"read the mesh {path!r}"):
+            parts = _read_mesh(path, os.stat(path).st_mtime_ns)
+        for vertices, faces, its in parts:
             painted = shape.color or its or color
             yield Solid(vertices * np.array(shape.size), faces, painted).placed(shape.pose)
         return
@@ -549,23 +547,23 @@ def stage_scene(stages: Sequence[Stage], times: Array, marks: Sequence[Mark] = (
     if "com" in view.show:
         nodes.append(_com(robots, times, size))
     if "momentum" in view.show:
+        trees = [(act, act.stage.tree) for act in robots]
+        momenta = [(act, tree.centroidal_momentum(act.q, act.qd), tree.center_of_mass(act.q)) for act, tree in trees]
         names = ("linear momentum", "N s", _LINEAR), ("angular momentum", "N m s", _ANGULAR)
-        arrows += _arrows(robots, times, size, _momentum, *names)
+        arrows += _arrows(momenta, times, size, *names)
     if "contacts" in view.show:
         of_runs = [act for act in robots if act.stage.contacts is not None]
         touching = dict.fromkeys(name for act in of_runs for name in act.stage.tree.contacts)
-        having = {name: [act for act in of_runs if name in act.stage.tree.contacts] for name in touching}
-        pushes = [_push(act, name)[0] for name, found in having.items() for act in found]
-        most = max((float(np.linalg.norm(F, axis=1).max()) for F in pushes), default=0.0)
-        for name, found in having.items():
-            names = (f"force at {name}", "N", _FORCE), ("", "", _MOMENT)
-            arrows += _arrows(found, times, size, functools.partial(_push, name=name), *names, most=most)
+        pushes = {x: [(act, *_push(act, x)) for act in of_runs if x in act.stage.tree.contacts] for x in touching}
+        sizes = [float(np.linalg.norm(F, axis=1).max()) for found in pushes.values() for _, F, _ in found]
+        for name, found in pushes.items():
+            arrows += _arrows(found, times, size, (f"force at {name}", "N", _FORCE), ("", "", _MOMENT), most=max(sizes))
     links = dict.fromkeys(name for act in robots for name in act.stage.tree.links)
     for link in view.wrenches:
         UnknownNameError.check(link, links)
         names = (f"force on {link}", "N", _FORCE), (f"moment on {link}", "N m", _MOMENT)
-        carrying = [act for act in robots if link in act.stage.tree.links]
-        arrows += _arrows(carrying, times, size, functools.partial(_wrench, link=link), *names)
+        wrenches = [(act, *_wrench(act, link)) for act in robots if link in act.stage.tree.links]
+        arrows += _arrows(wrenches, times, size, *names)
     if "events" not in view.hide:
         nodes += _flashes(marks, nodes, times, size)
     return Scene(times, tuple(nodes), tuple(arrows), camera, size, frozenset(view.hide))
@@ -649,12 +647,6 @@ def _com(acts: Sequence[_Act], times: Array, size: float) -> SceneNode:
     return node
 
 
-def _momentum(act: _Act) -> tuple[Array, Array]:
-    """Angular and linear momentum, (k, 6), and the centre of mass, (k, 3)."""
-    tree = act.stage.tree
-    return tree.centroidal_momentum(act.q, act.qd), tree.center_of_mass(act.q)
-
-
 def _wrench(act: _Act, link: str) -> tuple[Array, Array]:
     """Moment and force on a link at its origin, (k, 6), along the axes of the base, and the origin, (k, 3)."""
     T = act.stage.tree.forward_kinematics(link, act.q)
@@ -675,20 +667,19 @@ def _push(act: _Act, name: str) -> tuple[Array, Array]:
 
 
 def _arrows(
-    acts: Sequence[_Act],
+    measured: Sequence[tuple[_Act, Array, Array]],
     times: Array,
     size: float,
-    measure: Callable[[_Act], tuple[Array, Array]],
     *names: tuple[str, str, Color],
     most: float = 0.0,
 ) -> Iterator[Arrow]:
-    """Arrows of the last and the first three numbers that a function measures; none where all of them are zero.
+    """Arrows of the last and the first three of six numbers from points; none where all of them are zero.
 
     The longest arrow, or one of so ``most``, is half as long as the robot. Of each: name, unit and colour.
     """
     F, start, shown = np.zeros((len(times), 6)), np.zeros((len(times), 3)), np.zeros(len(times), dtype=bool)
-    for act in acts:
-        F[act.frames], start[act.frames] = measure(act)
+    for act, six, point in measured:
+        F[act.frames], start[act.frames] = six, point
         shown |= act.frames
     for vector, (name, unit, color) in zip((F[:, 3:], F[:, :3]), names, strict=True):
         length = np.linalg.norm(vector, axis=1)

@@ -188,7 +188,7 @@ def test_plays_on_arrays_and_counts_divisions():
     result = (x + 2) / (y * y) - x.sin()
     assert tape.count([result]) == {"mul": 1, "add": 2, "div": 1, "sincos": 1}
     a, b = np.linspace(1, 2, 5), np.linspace(3, 4, 5)
-    (evaluated,) = tape.evaluate([result], {"x": a, "y": b}, np.sin, np.cos)
+    (evaluated,) = tape.evaluate([result], {"x": a, "y": b}, np)
     assert (evaluated == (a + 2) / (b * b) - np.sin(a)).all()
 
 

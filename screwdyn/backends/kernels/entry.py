@@ -213,14 +213,12 @@ class Kernels(machine.Bound):  # type: ignore[misc]
             flat = [a.reshape(states, -1) for a in (*arguments, *results)]
 
             def part(first: int, end: int) -> int:
-                found: int = machine.batch(name, context, end - first, tuple([a[first:end] for a in flat]))
-                return found
+                return int(machine.batch(name, context, end - first, tuple([a[first:end] for a in flat])))
 
             # RuntimeError if no thread can be started: at the end of the process, or where their number is limited.
             with suppress(RuntimeError), ThreadPoolExecutor(parts) as pool:
                 return next(filter(None, pool.map(part, ends, ends[1:])), 0)
-        status: int = machine.batch(name, context, states, (*arguments, *results))
-        return status
+        return int(machine.batch(name, context, states, (*arguments, *results)))
 
 
 def _holding(model: Model, freedoms: Sequence[int]) -> Array:

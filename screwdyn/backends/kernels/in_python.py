@@ -35,8 +35,7 @@ _PLAYED = (
 
 def address(a: Array) -> int:
     """Address of an array's first entry."""
-    found: int = a.__array_interface__["data"][0]
-    return found
+    return int(a.__array_interface__["data"][0])
 
 
 def _at(address: int, kind: Any, *shape: int) -> Array:

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from screwdyn.backends.c import RESERVED
 from screwdyn.backends.kernels import source
 from screwdyn.backends.kernels.source import KERNELS, PLACES, STATE, entry_of
 from screwdyn.physics import Dimension, charts, link_steps, placement, table
@@ -28,13 +29,8 @@ _COMPARED: dict[type, str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: 
 # How strongly expressions bind in C; what is not listed binds like a name.
 _CALL, _UNARY, _COMPARISON, _LOGICAL, _CHOICE = 9, 6, 2, 1, 0
 _BINDS = {ast.UnaryOp: _UNARY, ast.Compare: _COMPARISON, ast.BoolOp: _LOGICAL, ast.IfExp: _CHOICE}
-_LINE = 120
 # Names that mean something in C or in the head of the file.
-_RESERVED = (
-    "auto break case char const continue default do double else enum extern float for goto if inline int integer long "
-    "real register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while "
-    "words ALWAYS MAKE"
-)
+_RESERVED = RESERVED | {"integer", "real", "words", "ALWAYS", "MAKE"}
 # What happens once for each state, which whoever compiles the file may keep apart; all else is part of the kernels.
 _APART = (charts.recentre,)
 # In place of the translation of a function that has begun.
@@ -131,8 +127,8 @@ class Translator:
 
     def text(self) -> str:
         """The definitions of types, constants and functions."""
-        constants = [_wrapped(text) for _, text in self._constants.values()]
-        return "\n\n".join(["\n".join(self._types.values()), "\n".join(constants), *self.functions])
+        constants = "\n".join(text for _, text in self._constants.values())
+        return "\n\n".join(["\n".join(self._types.values()), constants, *self.functions])
 
     def function(self, f: Any, kinds: tuple[CType, ...]) -> Translated:
         """The name in C, and the kind of the result, of a function for some kinds of arguments."""
@@ -156,7 +152,7 @@ class Translator:
             doc = ast.get_docstring(tree)
             lines = [f"/* {doc.splitlines()[0]} */"] if doc else []
             lines += [head, "{", *body.declarations(len(kinds)), *body.lines, "}"]
-            self.functions.append("\n".join(map(_wrapped, lines)))
+            self.functions.append("\n".join(lines))
             found = self._made[f, kinds] = name, body.result
         return found
 
@@ -255,7 +251,7 @@ class _Body:
         self.to, self._scope, self._place = to, scope, place
         self._variables: dict[str, CType] = dict(_paired([a.arg for a in tree.args.args], kinds))
         self._arguments = set(self._variables)
-        for name in self._arguments.intersection(_RESERVED.split()):
+        for name in self._arguments & _RESERVED:
             raise DialectError(f"{place(tree)}: the argument {name}, which means something else in C")
         self._read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         self._unread = [f"    (void){a.arg};" for a in tree.args.args if a.arg not in self._read]
@@ -410,7 +406,7 @@ class _Body:
             self._do(depth, f"{place} = {_converted(text, kind, wanted, _CHOICE)};")
 
     def _keep(self, name: str, kind: CType) -> None:
-        if name in _RESERVED.split():
+        if name in _RESERVED:
             raise DialectError(f"the name {name}, which means something else in C")
         self._ended.discard(name)
         self._assigned.add(name)
@@ -566,16 +562,6 @@ def _names_in(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-def _wrapped(text: str) -> str:
-    """Text of one line as several."""
-    if len(text) <= _LINE:
-        return text
-    indent = " " * (len(text) - len(text.lstrip()) + 4)
-    return "\n".join(
-        textwrap.wrap(text, _LINE, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-    )
-
-
 # What takes the place of functions: from the body and the arguments to text and kind
 
 
@@ -687,7 +673,7 @@ def text() -> str:
     to, rows = Translator(), []
     for name in KERNELS:
         entry = entry_of(name)
-        to.functions.append("\n".join(map(_wrapped, source.write_kernel(to, name).splitlines())))
+        to.functions.append(source.write_kernel(to, name))
         inputs, outputs = (
             [_shape(d) for d in x] for x in ([STATE[x] for x in entry.arguments], [r.shape for r in entry.given])
         )

@@ -218,8 +218,7 @@ def object_file(text: str) -> bytes:
     # A separate context, because a context keeps every constant as long as it exists.
     module = llvm.parse_assembly(text, llvm.create_context())
     module.verify()
-    code: bytes = emitter.emit_object(module)
-    return code
+    return bytes(emitter.emit_object(module))
 
 
 class Loaded:

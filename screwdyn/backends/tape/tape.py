@@ -96,10 +96,6 @@ _BINARY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operato
 _SCALARS = Recorded, float, int
 
 
-def _positive(x: float) -> float:
-    return float(x > 0)
-
-
 def _is_scalar(x: object) -> bool:
     """Whether an operand is a traced scalar or any number; arrays and dual numbers have operations of their own."""
     return isinstance(x, _SCALARS) or (hasattr(x, "__float__") and not hasattr(x, "__len__"))
@@ -352,20 +348,18 @@ class Tape:
         self,
         outputs: Iterable["Scalar"],
         values: Mapping[Hashable, Any],
-        sin: Any = math.sin,
-        cos: Any = math.cos,
+        functions: Any = math,
         done: dict[int, Any] | None = None,
-        sqrt: Any = math.sqrt,
         order: Sequence[int] | None = None,
     ) -> list[Any]:
         """Values of outputs from those of the inputs, numbers or arrays; ``done`` has, and gets, known results.
 
-        ``order`` is what :meth:`live` gives, if it is known.
+        ``functions`` is the module that has sines of such numbers, and so on. ``order`` is what :meth:`live` gives, if
+        it is known.
         """
         outputs = list(outputs)
         done = {} if done is None else done
-        signs = {"positive": _positive, "negative": lambda x: _positive(-x)}
-        functions = {"sin": sin, "cos": cos, "sqrt": sqrt, **signs}
+        signs = {"positive": lambda x: float(x > 0), "negative": lambda x: float(x < 0)}
         for at in self.live(outputs, done) if order is None else order:
             op, a, b = self.nodes[at]
             if op in ("input", "constant"):
@@ -374,7 +368,7 @@ class Tape:
                 done[at] = _BINARY[op](done[a], done[b])
             else:
                 x = done[a]
-                done[at] = getattr(x, op)() if isinstance(x, Recorded) else (functions.get(op) or getattr(math, op))(x)
+                done[at] = getattr(x, op)() if isinstance(x, Recorded) else (signs.get(op) or getattr(functions, op))(x)
         return [(-done[x.node] if x.minus else done[x.node]) if isinstance(x, Recorded) else x for x in outputs]
 
 

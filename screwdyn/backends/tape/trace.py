@@ -566,7 +566,7 @@ def _of_forward_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
     values: dict[Hashable, Scalar] = {node.a: tape.input(node.a) for node in tape.nodes if node.op == "input"}
     given = subject.inputs(tape, "qdd")
     values |= {tape.nodes[x.node].a: y for x, y in zip(given, acceleration, strict=True)}
-    substituted = tape.evaluate(dq.ravel(), values, sin=lambda x: x.sin(), cos=lambda x: x.cos())
+    substituted = tape.evaluate(dq.ravel(), values)
     dq = np.array(substituted, dtype=object).reshape(n, n)
     inverse = found.solve(np.eye(n).astype(object))
     return [

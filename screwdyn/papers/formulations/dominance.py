@@ -182,7 +182,7 @@ class FuEquations:
             (group, i): x[..., i] for group, x in zip(_GROUPS, state, strict=True) for i in range(state.shape[-1])
         }
         batch = state.shape[1:-1]
-        found = self.tape.evaluate(outputs.ravel().tolist(), values, np.sin, np.cos)
+        found = self.tape.evaluate(outputs.ravel().tolist(), values, np)
         entries = [np.broadcast_to(x, batch) for x in found]
         return np.array(entries).reshape(outputs.size, math.prod(batch)).T.reshape(*batch, *outputs.shape)
 

@@ -76,7 +76,7 @@ def test_traced_scalars(name):
     tape, groups = Tape(), ("q", "qd", "qdd")
     tau = getattr(formulations, name)(tree).inverse_dynamics(*(inputs(tape, group, range(2)) for group in groups))
     values = {(group, i): state[k, i] for k, group in enumerate(groups) for i in range(2)}
-    equal(tape.evaluate(list(tau), values, math.sin, math.cos), tree.inverse_dynamics(*state))
+    equal(tape.evaluate(list(tau), values), tree.inverse_dynamics(*state))
 
 
 @pytest.mark.parametrize("name", NAMES)

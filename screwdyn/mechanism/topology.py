@@ -225,9 +225,8 @@ class Topology(_Found):
         """Raise TopologyError if a name of a new attachment is taken."""
         link, name = new.link.name, new.name
         for what, ties in (("loop", self.loops), ("contact", self.contacts)):
-            taken = next((x for x in (link, name) if x in ties), None) if ties else None
-            if taken is not None:
-                raise TopologyError(f"there is a {what} {taken!r} already; {hint}")
+            if ties and (taken := [x for x in (link, name) if x in ties]):
+                raise TopologyError(f"there is a {what} {taken[0]!r} already; {hint}")
         if link in attachments or name in carried:
             what = f"link {link!r}" if link in attachments else f"joint {name!r}"
             raise TopologyError(f"there is a {what} already; {hint}")
@@ -422,7 +421,7 @@ class Topology(_Found):
         name of the loop; that of the link is removed. Errors as for :meth:`move`.
         """
         joint = replace(loop.joint, name=loop.name, passive=loop.joint.nv > 0)
-        return without_loop(self, loop.name).move(root, loop.to, joint, loop.home, loop.link)
+        return without_ties(self, loop.name).move(root, loop.to, joint, loop.home, loop.link)
 
     def reroot(self, root: str, link: str) -> Topology:
         """The structure in which the joint of a root carries a link beyond it instead; the joints between are reversed.
@@ -614,9 +613,10 @@ def with_ties(topology: Topology, ties: Iterable[Loop | Contact]) -> Topology:
     return topology
 
 
-def without_loop(topology: Topology, name: str) -> Topology:
-    """The structure of the same revision without a loop, which exists."""
-    return replace(topology, loops={other: loop for other, loop in topology.loops.items() if other != name})
+def without_ties(topology: Topology, *names: str) -> Topology:
+    """The structure of the same revision without some loops and contacts, which exist."""
+    loops = {x: loop for x, loop in topology.loops.items() if x not in names}
+    return replace(topology, loops=loops, contacts={x: one for x, one in topology.contacts.items() if x not in names})
 
 
 def check_open(
@@ -663,6 +663,4 @@ def bridging(topology: Topology, root: str) -> list[Loop]:
 
 def without_bridges(topology: Topology, root: str) -> Topology:
     """The structure of the same revision without the loops between a subtree and the rest."""
-    for loop in bridging(topology, root):
-        topology = without_loop(topology, loop.name)
-    return topology
+    return without_ties(topology, *[loop.name for loop in bridging(topology, root)])

@@ -47,8 +47,7 @@ class LoopEvent(Change):
 class Close(Scheduled[LoopEvent]):
     """A loop is closed, at a time or on a condition in :func:`simulate` (docs/mathematics.md §12).
 
-    Parameters as for :meth:`KinematicTree.close` with a state, ``time`` and ``when`` as for :class:`Grasp`, also their
-    errors. In a rollout, whose runs share the loop, ``at`` must be given.
+    In a rollout, whose runs share the loop, ``at`` must be given.
     """
 
     verb = "close"
@@ -174,10 +173,7 @@ def close(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Open(Scheduled[LoopEvent]):
-    """A loop is opened, at a time or on a condition in :func:`simulate`.
-
-    Parameters as for :meth:`KinematicTree.open`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
-    """
+    """A loop is opened, at a time or on a condition in :func:`simulate`."""
 
     verb = "open"
 

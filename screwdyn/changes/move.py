@@ -156,11 +156,7 @@ def move(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReplaceJoint(Scheduled[ImpactEvent]):
-    """A link gets another joint, at a time or on a condition in :func:`simulate`.
-
-    Parameters as for :meth:`KinematicTree.replace_joint`, ``time`` and ``when`` as for :class:`Grasp`, also their
-    errors.
-    """
+    """A link gets another joint, at a time or on a condition in :func:`simulate`."""
 
     verb = "replace joint of"
 

@@ -712,6 +712,12 @@ class Quantities(ABC):
 # Quantities that are no methods
 
 
+def _all_of(name: str, called: str) -> Quantity:
+    """A quantity whose hidden results are results too."""
+    entry = CATALOGUE[name]
+    return replace(entry, name=called, results=tuple(replace(result, hidden=False) for result in entry.results))
+
+
 _BASIS = (("L", "L"), ("L", 2))
 _SLIP = Result("wrench", (6,), "N m s and N s"), Result("energies", (3,), "J")
 _INTERNAL = (
@@ -742,18 +748,10 @@ _INTERNAL = (
         places="one",
         record=links.Share,
     ),
-    Quantity("constraints", ("q", "qd"), loops.constraint_jacobian_dot, (_J_C, _J_C_DOT), places="loops"),
-    # The rows of contacts at once, and their frames; see ``physics.contact``.
-    Quantity(
-        "contact_rows",
-        ("q", "qd"),
-        contacts.contact_rows,
-        (_PHI, _J_T, _J_T_DOT, _U),
-        at_rest=("qdd",),
-        scratch=_POINTS,
-        places="contacts",
-    ),
-    Quantity("contact_frames", ("q",), contacts.contact_frames, (_PHI, _X, _E), places="contacts"),
+    # The rows of constraints and of contacts at once, and the frames of these; see ``physics.contact``.
+    _all_of("constraint_jacobian_dot", "constraints"),
+    _all_of("contact_drift", "contact_rows"),
+    _all_of("contact_gaps", "contact_frames"),
     # The impact of loops that close; see ``physics.closure``.
     Quantity(
         "closing",

@@ -9,8 +9,7 @@ import numpy as np
 
 from screwdyn.changes import law
 from screwdyn.changes.change import Change, LinkName, LoopRef, Pose, Scheduled
-from screwdyn.core import ScrewdynError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ScrewdynError
 from screwdyn.mechanism import Handle, Joint, Mechanism
 from screwdyn.mechanism.structure import Switch
 from screwdyn.physics import Robot, State

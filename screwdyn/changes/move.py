@@ -221,11 +221,7 @@ def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State | 
 
 
 def seated(new: Attachment, T: Array, at: ArrayLike | None, start: Start | None) -> tuple[Array, Array]:
-    """Home pose and positions of a new attachment whose link has the pose T in its parent.
-
-    The home pose is worked out from the positions ``start``, neutral by default, or the positions from the home ``at``;
-    ShapeError if both are given, or the joint cannot have the pose T with the home ``at``.
-    """
+    """Home pose and positions, of which one is given or neutral, of a new attachment with the pose T in its parent."""
     if at is None:
         q = started(new, start)
     elif start is not None:
@@ -243,10 +239,7 @@ def seated(new: Attachment, T: Array, at: ArrayLike | None, start: Start | None)
 
 
 def started(new: Attachment, start: Start | None) -> Array:
-    """The positions at which a new joint starts, (nq,), from a number, an array or a mapping; neutral by default.
-
-    ShapeError or UnknownNameError if they are not positions of the joint.
-    """
+    """The positions at which a new joint starts, (nq,), from a number, an array or a mapping; neutral by default."""
     joint = new.joint
     if start is None:
         return np.array(joint.neutral)
@@ -294,10 +287,7 @@ def _exchanged(tree: Robot, state: State, link: str, topology: Topology, q: Arra
 
 
 def rehung(tree: Robot, state: State, root: str, link: str, topology: Topology) -> State:
-    """Let a root hang by a link beyond it, as in a given structure in which the joints between are reversed.
-
-    All links keep their poses and twists; the state of the changed tree.
-    """
+    """Let a root hang by a link beyond it, as in another structure; returns the state, of the same poses and twists."""
     at, path = topology.attachments[link], tree.path(link)
     T, V = _relative(tree, state, link, at.parent or tree.base)
     start, _ = positions_near(at.joint, screw.inverse(at.home) @ T)

@@ -85,10 +85,7 @@ class _Found:
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Topology(_Found):
-    """The structure of a tree as one immutable value; attaching and detaching return a new one.
-
-    What follows from it, such as the names of its coordinates, is found when it is first asked for, and kept.
-    """
+    """The structure of a tree as one immutable value; what follows from it is found when it is first asked for."""
 
     attachments: Entries[Attachment]  # by link: the base first, then in order of attachment, parents before children
     carried: Entries[str]  # the link that each joint carries
@@ -425,10 +422,7 @@ class Topology(_Found):
         return self.with_attachments(replace(at, link=replace(at.link, shapes=shapes_of(shapes))))
 
     def separable(self, root: str) -> Topology:
-        """The structure in which nothing beyond a link and nothing of the rest follow each other.
-
-        Joints that do are independent, and those that drive a rotor on the other side have none.
-        """
+        """The structure in which joints beyond a link and of the rest neither follow nor drive each other."""
         if not self.followers:
             return self
         inside = {*self.subtree(root)} - {root}
@@ -586,10 +580,7 @@ def without_ties(topology: Topology, *names: str) -> Topology:
 def check_open(
     topology: Topology, what: str, instead: str = "open the loops in a copy of the tree first", touching: bool = False
 ) -> None:
-    """Raise LoopError or ContactError for loops or contacts that something would ignore; it says what to do instead.
-
-    What knows ``touching`` links ignores no contacts.
-    """
+    """Raise LoopError or, unless it knows ``touching`` links, ContactError if something would ignore their forces."""
     if topology.loops:
         names = ", ".join(map(repr, topology.loops))
         raise LoopError(

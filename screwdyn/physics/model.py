@@ -302,10 +302,7 @@ class Model:
         return computed(quantity, bool(self.topology.loops))
 
     def undetermined(self, status: int, link: str | None, felt: str = "") -> Exception | None:
-        """The error for the status of a recursion; None for invalid input.
-
-        ``felt`` states the numbers that were compared for a joint that feels no inertia.
-        """
+        """The error for the status of a recursion, with numbers that a joint ``felt``; None for invalid input."""
         if status > 0:
             name = self.coordinates[status - 1]
             return errors.SingularAttachmentError(
@@ -431,11 +428,7 @@ class Model:
             raise errors.ShapeError(f"{what} must be an array of real numbers; got {value!r}{hint}") from None
 
     def arrays(self, named: Mapping[str, ArrayLike], checked: bool = True) -> tuple[list[Array], tuple[int, ...]]:
-        """Check and broadcast arrays over the positions or the freedoms; returns them and the batch shape.
-
-        ShapeError names an argument with a wrong shape and, if entries are ``checked``, one that is not finite, or a
-        quaternion of another length.
-        """
+        """Arrays over positions or freedoms, broadcast, and the batch shape; ShapeError, if ``checked`` also of entries."""
         arrays = []
         for what, value in named.items():
             a = value if type(value) is np.ndarray and value.dtype is _FLOAT64 else self.numbers(what, value)

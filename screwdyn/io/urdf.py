@@ -552,7 +552,10 @@ class _Shapes:
                 self.missing.setdefault(name, body)
         if home is None or None in sizes:
             return None
-        size, color = [x for numbers in sizes for x in numbers or ()], self.color_of(element)
+        # The colour of the first material of that name, or its own.
+        material = element.only("material")
+        color = material and (self.named.get(material.attributes.get("name", "")) or self.own[material])
+        size = [x for numbers in sizes for x in numbers or ()]
         try:
             return Shape(body.tag, size, path, home, color, element.tag)  # type: ignore[arg-type]
         except ShapeError as error:
@@ -566,13 +569,6 @@ class _Shapes:
             return rgba
         message = f"rgba={shown(element.attributes['rgba'])!r} has numbers that are not from 0 to 1"
         return element.doubtful(message, "it is read as no colour")
-
-    def color_of(self, shape: Element) -> tuple[float, ...] | None:
-        """The colour of the material of a shape: that of the first material of its name, or its own."""
-        material = shape.only("material")
-        if material is None:
-            return None
-        return self.named.get(material.attributes.get("name", "")) or self.own[material]
 
 
 class Meshes:

@@ -428,7 +428,7 @@ class Model:
             raise errors.ShapeError(f"{what} must be an array of real numbers; got {value!r}{hint}") from None
 
     def arrays(self, named: Mapping[str, ArrayLike], checked: bool = True) -> tuple[list[Array], tuple[int, ...]]:
-        """Arrays over positions or freedoms, broadcast, and the batch shape; ShapeError, if ``checked`` also of entries."""
+        """Broadcast arrays over positions or freedoms, with ``checked`` entries, and the batch shape, or ShapeError."""
         arrays = []
         for what, value in named.items():
             a = value if type(value) is np.ndarray and value.dtype is _FLOAT64 else self.numbers(what, value)

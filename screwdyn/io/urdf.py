@@ -501,10 +501,7 @@ def _top(name: str, above: dict[str, str]) -> str:
 
 
 class _Shapes:
-    """The visual and collision elements of links. All problems are warnings: the motion does not depend on them.
-
-    A material may be named in any link, also one that another link defines.
-    """
+    """The visual and collision elements of links, also with materials of other links; all problems are warnings."""
 
     def __init__(self, robot: Element, meshes: Meshes) -> None:
         self.find = cache(meshes.find)
@@ -572,11 +569,7 @@ class _Shapes:
 
 
 class Meshes:
-    """The files of the meshes that a robot's file names. Only their existence is looked at.
-
-    `folder` is that of the robot's file, None for a text; ``package_dirs`` are folders that contain packages, or are
-    packages.
-    """
+    """The files of the meshes that a robot's file, in a folder, names; only their existence is looked at."""
 
     def __init__(self, folder: Path | None = None, package_dirs: Folders = ()) -> None:
         given: list[Any] = [package_dirs]

@@ -100,14 +100,11 @@ class Result:
 
 
 class Coupled(NamedTuple):
-    """How a quantity of a tree with couplings follows from others, where its rows alone do not determine it.
-
-    ``finish`` takes their contracted results, arguments, scratch, the workspace and results, and returns a status.
-    """
+    """How a quantity of a tree with couplings follows from others, where its rows alone do not determine it."""
 
     quantities: tuple[str, ...]
     arguments: tuple[str, ...]
-    finish: Callable[..., int]
+    finish: Callable[..., int]  # of their contracted results, arguments, scratch, the workspace and results: a status
     scratch: tuple[tuple[Dimension, ...], ...] = ()
 
 

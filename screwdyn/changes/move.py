@@ -247,9 +247,8 @@ def started(new: Attachment, start: Start | None) -> Array:
         raise ShapeError(f"start must be positions of the new joint, or a mapping from position to number; got {start}")
     if isinstance(start, Mapping):
         names = joint.position_names(new.name)
-        unknown = [name for name in start if name not in names]
-        if unknown:
-            raise UnknownNameError.of(unknown[0], names, "position of the new joint")
+        for name in start:
+            UnknownNameError.check(name, names, "position of the new joint")
         start = [start.get(name, x) for name, x in zip(names, joint.neutral, strict=True)]
     q = checked_positions(new.name, joint, start)
     check_angles(new.name, joint, q.tolist())

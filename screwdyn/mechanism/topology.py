@@ -196,8 +196,7 @@ class Topology(_Found):
         attachments, carried = growing(self.attachments, further), growing(self.carried, further)
         hint = "give the new one another name, or attach it with a prefix: attach(…, prefix='left/')"
         for new in newcomers:
-            if new.parent not in attachments:
-                raise UnknownNameError.of(new.parent, attachments)
+            UnknownNameError.check(new.parent, attachments)
             self.check_names(new, attachments, carried, hint)
             attachments[new.link.name] = new
             carried[new.name] = new.link.name
@@ -553,9 +552,7 @@ def with_ties(topology: Topology, ties: Iterable[Loop | Contact]) -> Topology:
     for tie in ties:
         what = "loop" if isinstance(tie, Loop) else "contact"
         for link in (tie.link, tie.to):
-            if not isinstance(link, str) or link not in topology.attachments:
-                raise UnknownNameError.of(link, topology.attachments)
-            check_no_rotor(topology, link)
+            check_no_rotor(topology, UnknownNameError.check(link, topology.attachments))
         if tie.link == tie.to:
             raise TopologyError(f"a {what} connects two links; got {tie.link!r} twice")
         if not is_name(tie.name):

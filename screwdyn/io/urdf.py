@@ -483,11 +483,8 @@ class _Reader:
             given.insert(1, None if found is None else found.number("pitch"))
         if None in given:
             return None
-        try:
-            joint: Joint = getattr(joints, kind)(*given)
-            return joint
-        except ScrewdynError as error:
-            return element.wrong(str(error))
+        joint: Joint = getattr(joints, kind)(*given)
+        return joint
 
 
 def _top(name: str, above: dict[str, str]) -> str:

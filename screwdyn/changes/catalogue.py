@@ -85,10 +85,7 @@ def change_of(record: Mapping[str, Any], tree: type[Robot]) -> Scheduled[Any]:
 
 
 def read_fields(given: Entry, kind: Callable[..., T], read: Readers, others: Sequence[str] = ()) -> T | None:
-    """What a class makes of its fields, which are keys of a table besides others; None after a problem.
-
-    The readers, which are called in the order of the table, return None after a problem too.
-    """
+    """What a class makes of its fields, read in the order of a table that may have others too; None after a problem."""
     known = keys_of(kind)
     required = [key for key, x in known.items() if x.required]
     entries = given.table((*required, *others), [key for key in known if key not in required])

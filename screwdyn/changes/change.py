@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from abc import ABC, abstractmethod
@@ -12,16 +13,7 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from screwdyn.core import (
-    Array,
-    ArrayLike,
-    JSONError,
-    ScrewdynError,
-    ShapeError,
-    UnknownNameError,
-    expressions,
-    given_fields,
-)
+from screwdyn.core import Array, ArrayLike, errors, expressions, given_fields
 from screwdyn.forms.configurations import Side
 from screwdyn.io.json_text import write_part
 from screwdyn.mechanism import Inertia, Joint, Link, Shape
@@ -48,7 +40,7 @@ def seconds(what: str, value: object, *, positive: bool = False) -> float:
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
         least = "> 0" if positive else ">= 0"
-        raise ScrewdynError(f"{what} must be a finite number of seconds {least}; got {value!r}")
+        raise errors.ScrewdynError(f"{what} must be a finite number of seconds {least}; got {value!r}")
     return number
 
 
@@ -62,14 +54,20 @@ class Scheduled(ABC, Generic[Outcome]):
     time: float | None = None
     when: Condition | None = None
 
+    def __init_subclass__(cls) -> None:
+        """Add to the documentation of a kind where its parameters are described, unless it describes them."""
+        if "arameters" not in (doc := inspect.cleandoc(cls.__doc__ or "parameters")):
+            given = f"Parameters as for :meth:`KinematicTree.{cls.kind()}` with a state"
+            cls.__doc__ = f"{doc}\n\n{given}, ``time`` and ``when`` as for :class:`Grasp`, also their errors."
+
     def __post_init__(self) -> None:
         kind = type(self).__name__
         if self.time is not None and self.when is not None:
-            raise ScrewdynError(f"a {kind} needs either time= or when=, not both")
+            raise errors.ScrewdynError(f"a {kind} needs either time= or when=, not both")
         if self.time is not None:
             object.__setattr__(self, "time", seconds(f"the time of a {kind}", self.time))
         elif self.when is not None and not callable(self.when):
-            raise ScrewdynError(f"when= of a {kind} must be a function of (t, state); got {self.when!r}")
+            raise errors.ScrewdynError(f"when= of a {kind} must be a function of (t, state); got {self.when!r}")
 
     def __repr__(self) -> str:
         given = ", ".join(f"{field.name}={x!r}" for field, x in self._given())
@@ -129,7 +127,7 @@ class Scheduled(ABC, Generic[Outcome]):
 
         ScrewdynError if it is none that rollouts can make.
         """
-        raise ScrewdynError(
+        raise errors.ScrewdynError(
             f"a rollout cannot contain a {type(self).__name__}, whose structure depends on the state; rollouts have "
             f"Grasp, Release, Lock, Unlock, Close, Open and SetInertia; use simulate for each run"
         )
@@ -143,9 +141,9 @@ class Scheduled(ABC, Generic[Outcome]):
         for x in fields(self):
             name, what = getattr(self, x.name), _NAMED.get(str(x.type), "")
             if what in ever and isinstance(name, str) and name not in ever[what]:
-                raise self.placed(UnknownNameError.of(name, sorted(ever[what]), what))
+                raise self.placed(errors.UnknownNameError.of(name, sorted(ever[what]), what))
 
-    def placed(self, error: ScrewdynError, t: float | None = None) -> ScrewdynError:
+    def placed(self, error: errors.ScrewdynError, t: float | None = None) -> errors.ScrewdynError:
         """An error of this change in a run, whose message then tells of what and when; t is the time set by default."""
         t = self.time if t is None else t
         due = "" if t is None else f" at t = {t:g} s"
@@ -169,7 +167,7 @@ class Scheduled(ABC, Generic[Outcome]):
             return 1.0 if value else -1.0
         level = float(expressions.read_or_nan(value, float))
         if not math.isfinite(level):
-            raise ScrewdynError(
+            raise errors.ScrewdynError(
                 f"when= of a {type(self).__name__} must return a finite number, True or False; "
                 f"it returned {value!r} at t = {t:g} s"
             )
@@ -184,7 +182,7 @@ def _written(value: Any, what: str) -> Any:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if callable(value):
-        raise JSONError(f"{what} is a function, which cannot be written; give time= instead")
+        raise errors.JSONError(f"{what} is a function, which cannot be written; give time= instead")
     if isinstance(value, Handle):
         return value.name
     if isinstance(value, Joint | Inertia | Link | Shape):
@@ -202,7 +200,7 @@ def _written(value: Any, what: str) -> Any:
         return [_written(x, what) for x in value]
     numbers: Array = expressions.read_or_nan(value, expressions.floats)
     if not np.isfinite(numbers).all():
-        raise JSONError(f"{what} must be finite numbers to be written; got {value!r}")
+        raise errors.JSONError(f"{what} must be finite numbers to be written; got {value!r}")
     return numbers.tolist()
 
 
@@ -239,7 +237,7 @@ class Change:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.energy_lost + self.kinetic_energy_brought):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"the kinetic energy in a change of {self.link!r} is not a finite number; the rates before it are too "
                 f"large"
             )

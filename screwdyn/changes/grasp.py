@@ -394,10 +394,7 @@ def _alone(tree: Robot, root: str, hand: Array, T: Array, twist: Array, q: Array
 
 
 def freed(tree: Robot, state: State, root: str, topology: Topology) -> FreeBody:
-    """A link and all links beyond it as they would fly on, detached from a structure of the same links.
-
-    Loops to the rest are left out.
-    """
+    """A link and all links beyond it as they would fly on, detached from a structure and from loops to the rest."""
     pose, rest = tree.forward_kinematics(root, state.q), tree.copy()
     rest.topology = without_bridges(topology, root)
     removed = rest.detach(root)
@@ -411,10 +408,7 @@ def brings_its_motion(body: object) -> bool:
 
 
 def payload_twist(twist: Twist | None, co_moving: Array) -> Array:
-    """The payload's twist, (6,), from the argument ``twist`` of a grasp and the twist of the link that grasps it.
-
-    ShapeError if it is missing or invalid.
-    """
+    """The payload's twist, (6,), from the argument ``twist`` of a grasp and the twist of the link that grasps it."""
     if isinstance(twist, str) and twist in ("co_moving", "at_rest"):
         return co_moving if twist == "co_moving" else np.zeros(6)
     expected = "twist must be 'co_moving', 'at_rest' or six numbers [ω; v] in the payload's own frame"

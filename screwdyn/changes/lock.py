@@ -35,11 +35,7 @@ class LockEvent(Change):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lock(Scheduled[LockEvent]):
-    """A joint is locked where it is, at a time or on a condition in :func:`simulate`.
-
-    Parameters as for :meth:`KinematicTree.lock` with a state, ``time`` and ``when`` as for :class:`Grasp`, also their
-    errors.
-    """
+    """A joint is locked where it is, at a time or on a condition in :func:`simulate`."""
 
     verb = "lock"
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from screwdyn.changes import law
 from screwdyn.changes.change import Change, LinkName, LoopRef, Pose, Scheduled
-from screwdyn.core import ScrewdynError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core import Array, ArrayLike, ScrewdynError
 from screwdyn.mechanism import Handle, Joint, Mechanism, require_joint
 from screwdyn.mechanism.link import FIXED
 from screwdyn.mechanism.structure import Switch
@@ -49,8 +48,7 @@ class LoopEvent(Change):
 class Close(Scheduled[LoopEvent]):
     """A loop is closed, at a time or on a condition in :func:`simulate` (docs/mathematics.md §12).
 
-    Parameters as for :meth:`KinematicTree.close` with a state, ``time`` and ``when`` as for :class:`Grasp`, also their
-    errors. In a rollout, whose runs share the loop, ``at`` must be given.
+    In a rollout, whose runs share the loop, ``at`` must be given.
     """
 
     verb = "close"
@@ -185,10 +183,7 @@ def close(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Open(Scheduled[LoopEvent]):
-    """A loop is opened, at a time or on a condition in :func:`simulate`.
-
-    Parameters as for :meth:`KinematicTree.open`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
-    """
+    """A loop is opened, at a time or on a condition in :func:`simulate`."""
 
     verb = "open"
 

@@ -156,11 +156,7 @@ def move(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReplaceJoint(Scheduled[ImpactEvent]):
-    """A link gets another joint, at a time or on a condition in :func:`simulate`.
-
-    Parameters as for :meth:`KinematicTree.replace_joint`, ``time`` and ``when`` as for :class:`Grasp`, also their
-    errors.
-    """
+    """A link gets another joint, at a time or on a condition in :func:`simulate`."""
 
     verb = "replace joint of"
 
@@ -225,11 +221,7 @@ def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State | 
 
 
 def seated(new: Attachment, T: Array, at: ArrayLike | None, start: Start | None) -> tuple[Array, Array]:
-    """Home pose and positions of a new attachment whose link has the pose T in its parent.
-
-    The home pose is worked out from the positions ``start``, neutral by default, or the positions from the home ``at``;
-    ShapeError if both are given, or the joint cannot have the pose T with the home ``at``.
-    """
+    """Home pose and positions, of which one is given or neutral, of a new attachment with the pose T in its parent."""
     if at is None:
         q = started(new, start)
     elif start is not None:
@@ -247,10 +239,7 @@ def seated(new: Attachment, T: Array, at: ArrayLike | None, start: Start | None)
 
 
 def started(new: Attachment, start: Start | None) -> Array:
-    """The positions at which a new joint starts, (nq,), from a number, an array or a mapping; neutral by default.
-
-    ShapeError or UnknownNameError if they are not positions of the joint.
-    """
+    """The positions at which a new joint starts, (nq,), from a number, an array or a mapping; neutral by default."""
     joint = new.joint
     if start is None:
         return np.array(joint.neutral)
@@ -258,9 +247,8 @@ def started(new: Attachment, start: Start | None) -> Array:
         raise ShapeError(f"start must be positions of the new joint, or a mapping from position to number; got {start}")
     if isinstance(start, Mapping):
         names = joint.position_names(new.name)
-        unknown = [name for name in start if name not in names]
-        if unknown:
-            raise UnknownNameError.of(unknown[0], names, "position of the new joint")
+        for name in start:
+            UnknownNameError.check(name, names, "position of the new joint")
         start = [start.get(name, x) for name, x in zip(names, joint.neutral, strict=True)]
     q = checked_positions(new.name, joint, start)
     check_angles(new.name, joint, q.tolist())
@@ -298,10 +286,7 @@ def _exchanged(tree: Robot, state: State, link: str, topology: Topology, q: Arra
 
 
 def rehung(tree: Robot, state: State, root: str, link: str, topology: Topology) -> State:
-    """Let a root hang by a link beyond it, as in a given structure in which the joints between are reversed.
-
-    All links keep their poses and twists; the state of the changed tree.
-    """
+    """Let a root hang by a link beyond it, as in another structure; returns the state, of the same poses and twists."""
     at, path = topology.attachments[link], tree.path(link)
     T, V = _relative(tree, state, link, at.parent or tree.base)
     start, _ = positions_near(at.joint, screw.inverse(at.home) @ T)

@@ -43,10 +43,7 @@ class ReleaseEvent(Change):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release(Scheduled[ReleaseEvent]):
-    """A release at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
-
-    Parameters as for :meth:`KinematicTree.release`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
-    """
+    """A release at a time or on a condition in :func:`simulate` (docs/mathematics.md §6)."""
 
     verb = "release"
 

@@ -14,10 +14,7 @@ from screwdyn.physics import Robot, State
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reroot(Scheduled[Change]):
-    """The free joint of a floating tree carries another link, at a time or on a condition in :func:`simulate`.
-
-    Parameters as for :meth:`KinematicTree.reroot`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
-    """
+    """The free joint of a floating tree carries another link, at a time or on a condition in :func:`simulate`."""
 
     verb = "reroot"
 

@@ -16,10 +16,7 @@ from screwdyn.physics import Robot, State
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SetInertia(Scheduled[Change]):
-    """A link gets another inertia, at a time or on a condition in :func:`simulate`.
-
-    Parameters as for :meth:`KinematicTree.set_inertia`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
-    """
+    """A link gets another inertia, at a time or on a condition in :func:`simulate`."""
 
     verb = "set inertia of"
 

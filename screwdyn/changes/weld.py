@@ -39,10 +39,7 @@ class WeldEvent(Change):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Weld(Scheduled[WeldEvent]):
-    """Two links become one body where they are, at a time or on a condition in :func:`simulate`.
-
-    Parameters as for :meth:`KinematicTree.weld`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
-    """
+    """Two links become one body where they are, at a time or on a condition in :func:`simulate`."""
 
     verb = "weld"
 
@@ -118,10 +115,7 @@ def weld(tree: Robot, link: Handle | str, to: Handle | str, state: State | None 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Unweld(Scheduled[WeldEvent]):
-    """The weld of two links is undone, at a time or on a condition in :func:`simulate`.
-
-    Parameters as for :meth:`KinematicTree.unweld`, ``time`` and ``when`` as for :class:`Grasp`, also their errors.
-    """
+    """The weld of two links is undone, at a time or on a condition in :func:`simulate`."""
 
     verb = "unweld"
 

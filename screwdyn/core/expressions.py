@@ -255,9 +255,9 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
         raise ShapeError(f"values must be a mapping from symbols or their names; got {values!r}")
     known = sorted({symbol.name for symbol in symbols})
     for key, value in values.items():
-        if isinstance(key, str) and key not in known:
-            raise UnknownNameError.of(key, known, "symbol")
-        if not isinstance(key, str) and not getattr(key, "is_Symbol", False):
+        if isinstance(key, str):
+            UnknownNameError.check(key, known, "symbol")
+        elif not getattr(key, "is_Symbol", False):
             raise ShapeError(f"values are given by symbols or their names; got {key!r}")
         read(value, f"the value of {key}", "be a number or an expression", by=number)
         if value != value:

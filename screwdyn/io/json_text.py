@@ -68,10 +68,7 @@ def _document(topology: Topology) -> dict[str, Any]:
 
 
 def write_part(value: Joint | Inertia | Link | Shape | Topology, what: str) -> dict[str, Any]:
-    """The record of a joint, an inertia, a link, a shape or a whole tree, as in the JSON of trees.
-
-    Only that of a tree may have symbols. Raises JSONError for others, and for numbers that cannot be written.
-    """
+    """The record of a joint, an inertia, a link or a shape, without symbols, or of a whole tree; else JSONError."""
     if isinstance(value, Topology):
         return _document(value)
     writer = _Writer()

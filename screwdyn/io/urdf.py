@@ -483,11 +483,8 @@ class _Reader:
             given.insert(1, None if found is None else found.number("pitch"))
         if None in given:
             return None
-        try:
-            joint: Joint = getattr(joints, kind)(*given)
-            return joint
-        except ScrewdynError as error:
-            return element.wrong(str(error))
+        joint: Joint = getattr(joints, kind)(*given)
+        return joint
 
 
 def _top(name: str, above: dict[str, str]) -> str:
@@ -501,10 +498,7 @@ def _top(name: str, above: dict[str, str]) -> str:
 
 
 class _Shapes:
-    """The visual and collision elements of links. All problems are warnings: the motion does not depend on them.
-
-    A material may be named in any link, also one that another link defines.
-    """
+    """The visual and collision elements of links, also with materials of other links; all problems are warnings."""
 
     def __init__(self, robot: Element, meshes: Meshes) -> None:
         self.find = cache(meshes.find)
@@ -552,7 +546,10 @@ class _Shapes:
                 self.missing.setdefault(name, body)
         if home is None or None in sizes:
             return None
-        size, color = [x for numbers in sizes for x in numbers or ()], self.color_of(element)
+        # The colour of the first material of that name, or its own.
+        material = element.only("material")
+        color = material and (self.named.get(material.attributes.get("name", "")) or self.own[material])
+        size = [x for numbers in sizes for x in numbers or ()]
         try:
             return Shape(body.tag, size, path, home, color, element.tag)  # type: ignore[arg-type]
         except ShapeError as error:
@@ -567,20 +564,9 @@ class _Shapes:
         message = f"rgba={shown(element.attributes['rgba'])!r} has numbers that are not from 0 to 1"
         return element.doubtful(message, "it is read as no colour")
 
-    def color_of(self, shape: Element) -> tuple[float, ...] | None:
-        """The colour of the material of a shape: that of the first material of its name, or its own."""
-        material = shape.only("material")
-        if material is None:
-            return None
-        return self.named.get(material.attributes.get("name", "")) or self.own[material]
-
 
 class Meshes:
-    """The files of the meshes that a robot's file names. Only their existence is looked at.
-
-    `folder` is that of the robot's file, None for a text; ``package_dirs`` are folders that contain packages, or are
-    packages.
-    """
+    """The files of the meshes that a robot's file, in a folder, names; only their existence is looked at."""
 
     def __init__(self, folder: Path | None = None, package_dirs: Folders = ()) -> None:
         given: list[Any] = [package_dirs]

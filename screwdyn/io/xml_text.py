@@ -208,11 +208,7 @@ def utf8_hint(error: object, document: bytes) -> str:
 def parse(
     document: bytes, problems: list[Problem], encoding: str | None = None, skipped_lines: int = 0
 ) -> Element | None:
-    """The root of a URDF document with the elements up to the first error in the XML, which is added to the problems.
-
-    `encoding` overrides the document's own declaration; lines are counted from `skipped_lines`. Raises Unexpanded at
-    the first element or expression of xacro.
-    """
+    """The root of a document, up to the first error in the XML, a problem; Unexpanded at the first word of xacro."""
     parser = expat.ParserCreate(encoding)
     roots: list[Element] = []
     inside: list[tuple[Element, bool]] = []  # the elements that are open, and whether they are kept

@@ -20,7 +20,7 @@ from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
 from screwdyn.mechanism.plausible import check_reach
 from screwdyn.mechanism.shape import Shape, Shapes, shapes_of
-from screwdyn.mechanism.topology import Topology, check_unbridged, with_ties, without_loop, without_rotor
+from screwdyn.mechanism.topology import Topology, check_unbridged, with_ties, without_rotor, without_ties
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -209,10 +209,7 @@ class Mechanism:
 
     def loop(self, name: str) -> Loop:
         """The joint that closes the loop with a given name; UnknownNameError, with similar names, if there is none."""
-        found = self._topology.loops.get(name) if isinstance(name, str) else None
-        if found is None:
-            raise UnknownNameError.of(name, self._topology.loops, "loop")
-        return found
+        return self._topology.loops[UnknownNameError.check(name, self._topology.loops, "loop")]
 
     @property
     def contacts(self) -> tuple[str, ...]:
@@ -221,10 +218,7 @@ class Mechanism:
 
     def contact(self, name: str) -> Contact:
         """The contact with a given name; UnknownNameError, with similar names, if there is none."""
-        found = self._topology.contacts.get(name) if isinstance(name, str) else None
-        if found is None:
-            raise UnknownNameError.of(name, self._topology.contacts, "contact")
-        return found
+        return self._topology.contacts[UnknownNameError.check(name, self._topology.contacts, "contact")]
 
     def parent(self, link: str) -> str | None:
         """Name of the parent of a link; ``None`` for the base. UnknownNameError if there is no such link."""
@@ -371,14 +365,7 @@ class Mechanism:
         return handle
 
     def _hang(
-        self,
-        body: Body,
-        to: str,
-        joint: Joint | None = None,
-        at: ArrayLike | None = None,
-        name: str | None = None,
-        prefix: str = "",
-        shape: Shapes | None = None,
+        self, body: Body, to: str, joint: Joint | None, at: Any, name: str | None, prefix: str, shape: Shapes | None
     ) -> Handle:
         """Attach without a warning."""
         self._topology.at(to)
@@ -440,17 +427,19 @@ class Mechanism:
         topology.at(to)
         name = f"{link}-{to}" if name is None else name
         joint = FIXED if joint is None else require_joint(joint)
-        loop = Loop(name, link, to, joint, screw.as_pose(at, f"the pose of {link!r} on {to!r}"))
-        self._become(replace(with_ties(topology, [loop]), revision=topology.revision + 1))
-        return Handle(loop.name, loop.serial)
+        return self._tie(Loop(name, link, to, joint, screw.as_pose(at, f"the pose of {link!r} on {to!r}")))
 
     def open(self, what: Handle | str) -> None:
         """Remove the joint of a loop; errors as for a tree, without a state."""
         loop = self.loop(what.name if isinstance(what, Handle) else what)
         if isinstance(what, Handle) and loop.serial != what._serial:
             raise StaleHandleError(f"this handle of loop {what.name!r} is stale: the loop has been opened since")
-        topology = self._topology
-        self._become(replace(without_loop(topology, loop.name), revision=topology.revision + 1))
+        self._revise(without_ties(self._topology, loop.name))
+
+    def _tie(self, tie: Loop | Contact) -> Handle:
+        """Add a loop or a contact."""
+        self._revise(with_ties(self._topology, [tie]))
+        return Handle(tie.name, tie.serial)
 
     def touch(
         self,
@@ -533,18 +522,14 @@ class Mechanism:
         else:
             rows = np.atleast_2d(expressions.read(points, f"the points of {link!r}"))
             own = {"points": rows if rows.size else np.zeros((0, 3)), "radii": radius}
-        contact = Contact(name, link, to, on, friction, restitution, **own)
-        self._become(replace(with_ties(topology, [contact]), revision=topology.revision + 1))
-        return Handle(contact.name, contact.serial)
+        return self._tie(Contact(name, link, to, on, friction, restitution, **own))
 
     def part(self, what: Handle | str) -> None:
         """Remove a contact; UnknownNameError or StaleHandleError if there is none, or the handle is stale."""
         contact = self.contact(what.name if isinstance(what, Handle) else what)
         if isinstance(what, Handle) and contact.serial != what._serial:
             raise StaleHandleError(f"this handle of contact {what.name!r} is stale: the contact has been removed since")
-        topology = self._topology
-        left = {name: other for name, other in topology.contacts.items() if name != contact.name}
-        self._become(replace(topology, contacts=left, revision=topology.revision + 1))
+        self._revise(without_ties(self._topology, contact.name))
 
     def attached(
         self,
@@ -602,6 +587,10 @@ class Mechanism:
             return what.name
         self._topology.at(what)
         return what
+
+    def _revise(self, topology: Topology) -> None:
+        """Replace the structure by the next revision."""
+        self._become(replace(topology, revision=topology.revision + 1))
 
     def _become(self, topology: Topology) -> None:
         """Replace the structure and discard what was cached for the former one, in one assignment."""

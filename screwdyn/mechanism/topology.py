@@ -25,11 +25,7 @@ _NO_EXCHANGE = "which cannot be exchanged in motion; change the tree without a s
 
 
 def leaders(joints: Mapping[str, Joint]) -> dict[str, tuple[str, Any, Any]]:
-    """For each joint, by name, that follows another one: the freedom that it follows in the end, ratio and offset.
-
-    Raises UnknownNameError if a joint that is followed does not exist, and TopologyError if joints follow each other in
-    a circle, or one that is followed has not one freedom.
-    """
+    """For each joint, by name, that follows another one: the freedom that it follows in the end, ratio and offset."""
     found: dict[str, tuple[str, Any, Any]] = {}
     for name in joints:
         chain: dict[str, Mimic] = {}
@@ -56,7 +52,7 @@ def leaders(joints: Mapping[str, Joint]) -> dict[str, tuple[str, Any, Any]]:
 
 
 def check_couplings(attachments: Mapping[str, Attachment], carried: Mapping[str, str]) -> None:
-    """Check that every joint that follows another one can; errors as for :func:`leaders`, and if that one is locked."""
+    """Raise TopologyError or UnknownNameError if a joint follows another one that it cannot follow."""
     joints = {name: attachments[link].joint for name, link in carried.items()}
     for name, joint in joints.items():
         leader = "" if joint.mimic is None else joint.mimic.joint
@@ -89,10 +85,7 @@ class _Found:
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Topology(_Found):
-    """The structure of a tree as one immutable value; attaching and detaching return a new one.
-
-    What follows from it, such as the names of its coordinates, is found when it is first asked for, and kept.
-    """
+    """The structure of a tree as one immutable value; what follows from it is found when it is first asked for."""
 
     attachments: Entries[Attachment]  # by link: the base first, then in order of attachment, parents before children
     carried: Entries[str]  # the link that each joint carries
@@ -198,17 +191,12 @@ class Topology(_Found):
         return name in self.attachments or name in self.carried or name in self.loops or name in self.contacts
 
     def attach(self, newcomers: Sequence[Attachment]) -> Topology:
-        """The structure with further links, each of which comes after its parent.
-
-        Raises TopologyError if the name of a link or a joint is taken, or would also be that of a freedom or position,
-        or if a joint cannot follow another one; UnknownNameError if there is no parent, or no joint to follow.
-        """
+        """The structure with further links, each of which comes after its parent; errors as for a tree."""
         followers, further = self.followers, len(newcomers)
         attachments, carried = growing(self.attachments, further), growing(self.carried, further)
         hint = "give the new one another name, or attach it with a prefix: attach(…, prefix='left/')"
         for new in newcomers:
-            if new.parent not in attachments:
-                raise UnknownNameError.of(new.parent, attachments)
+            UnknownNameError.check(new.parent, attachments)
             self.check_names(new, attachments, carried, hint)
             attachments[new.link.name] = new
             carried[new.name] = new.link.name
@@ -225,9 +213,8 @@ class Topology(_Found):
         """Raise TopologyError if a name of a new attachment is taken."""
         link, name = new.link.name, new.name
         for what, ties in (("loop", self.loops), ("contact", self.contacts)):
-            taken = next((x for x in (link, name) if x in ties), None) if ties else None
-            if taken is not None:
-                raise TopologyError(f"there is a {what} {taken!r} already; {hint}")
+            if ties and (taken := [x for x in (link, name) if x in ties]):
+                raise TopologyError(f"there is a {what} {taken[0]!r} already; {hint}")
         if link in attachments or name in carried:
             what = f"link {link!r}" if link in attachments else f"joint {name!r}"
             raise TopologyError(f"there is a {what} already; {hint}")
@@ -248,10 +235,7 @@ class Topology(_Found):
             )
 
     def detach(self, root: str) -> tuple[Topology, list[Attachment]]:
-        """The structure without a link, all links beyond it and their loops and contacts.
-
-        And the removed attachments, that link first.
-        """
+        """The structure without a link and what is beyond it, and the removed attachments, that of the link first."""
         if root == self.base:
             raise TopologyError(f"{root!r} is the base, which cannot be detached; name a link that was attached")
         attachments, carried, removed = self.attachments.copy(), self.carried.copy(), []
@@ -339,11 +323,7 @@ class Topology(_Found):
     # Changes of links and joints
 
     def lock(self, joint: str, q: ArrayLike | None = None) -> Topology:
-        """The structure with a joint, and those that follow it, fixed at some positions, neutral by default.
-
-        Raises UnknownNameError, TopologyError or ShapeError if there is no such joint, it is fixed or locked already,
-        or ``q`` are no positions of it.
-        """
+        """The structure with a joint, and those that follow it, fixed at some positions, neutral by default."""
         at = self.carrying(joint)
         if at.locked is not None:
             raise TopologyError(f"joint {joint!r} is locked already; unlock it first")
@@ -360,11 +340,7 @@ class Topology(_Found):
         return self.with_attachments(*(at.locked_at(x) for at, x in places))
 
     def unlock(self, joint: str) -> Topology:
-        """The structure with a locked joint, and those that follow it, as before; coordinates return to their places.
-
-        Raises UnknownNameError or TopologyError if there is no such joint, it is not locked, or it was locked with
-        another one that it follows.
-        """
+        """The structure with a locked joint, and those that follow it, as before; coordinates return to their place."""
         at = self.carrying(joint)
         if at.locked is None:
             others = [name for name, link in self.carried.items() if self.attachments[link].locked]
@@ -378,10 +354,7 @@ class Topology(_Found):
         """The structure with a link and all links beyond it on another parent; they come last, with the joint's rotor.
 
         A lock of the former joint ends. The new joint carries the link, or ``by``, which is one of the links beyond it:
-        the joints between the two are then reversed. Raises JointError if one of these cannot be; TopologyError if one
-        of them carries a rotor, the link is the base or a rotor, ``to`` is the link or beyond it, the name of the joint
-        is taken, the rotor of the former joint carries other links, or joints that follow it are locked with it;
-        UnknownNameError if there is no link that carries the new rotor.
+        the joints between the two are then reversed.
         """
         remaining, removed = self._vacated(root).detach(root)
         if to not in remaining.attachments:
@@ -402,7 +375,6 @@ class Topology(_Found):
         """The structure with another joint of a link, which has the same place in the order; its rotor comes last.
 
         A joint without a name takes the name of the former one. The home pose stays the same if none is given.
-        A lock of the former joint ends. Errors as for :meth:`move`.
         """
         at = self.attachments[link]
         if at.parent is None:
@@ -418,17 +390,15 @@ class Topology(_Found):
     def grafted(self, root: str, loop: Loop) -> Topology:
         """The structure in which a link and all links beyond it hang on one of the loops that bridge its joint.
 
-        The joint of the loop, whose ``link`` is at or beyond the root, becomes a passive joint of the tree with the
-        name of the loop; that of the link is removed. Errors as for :meth:`move`.
+        The joint of the loop, whose ``link`` is at or beyond the root, becomes a passive joint of the tree.
         """
         joint = replace(loop.joint, name=loop.name, passive=loop.joint.nv > 0)
-        return without_loop(self, loop.name).move(root, loop.to, joint, loop.home, loop.link)
+        return without_ties(self, loop.name).move(root, loop.to, joint, loop.home, loop.link)
 
     def reroot(self, root: str, link: str) -> Topology:
         """The structure in which the joint of a root carries a link beyond it instead; the joints between are reversed.
 
-        The subtree keeps its places in the order: there, the links between come first, outward from the new root, and
-        all others follow as before. Raises JointError if a joint cannot be reversed, TopologyError for that of a rotor.
+        The subtree keeps its places in the order: there, the links between come first, outward from the new root.
         """
         former, inside = self.attachments[root], self.subtree(root)
         first, *beyond = self._turned([self.attachments[name] for name in inside], link)
@@ -451,10 +421,7 @@ class Topology(_Found):
         return self.with_attachments(replace(at, link=replace(at.link, shapes=shapes_of(shapes))))
 
     def separable(self, root: str) -> Topology:
-        """The structure in which nothing beyond a link and nothing of the rest follow each other.
-
-        Joints that do are independent, and those that drive a rotor on the other side have none.
-        """
+        """The structure in which joints beyond a link and of the rest neither follow nor drive each other."""
         if not self.followers:
             return self
         inside = {*self.subtree(root)} - {root}
@@ -539,11 +506,7 @@ def check_no_rotor(topology: Topology, link: str) -> None:
 
 
 def check_exchange(topology: Topology, joint: Joint, former: Attachment | None = None) -> None:
-    """Raise JointError if a new joint in motion follows another one, or the former one does or is followed.
-
-    Positions would not be continuous, or not be free to be chosen. TopologyError if the former joint is that of a
-    rotor.
-    """
+    """Raise an error for a new joint in motion if positions would not be continuous, or not free to be chosen."""
     if former is not None:
         check_no_rotor(topology, former.link.name)
         check_unfollowed(topology, former)
@@ -571,10 +534,7 @@ def check_rotors(topology: Topology) -> None:
 
 
 def without_rotor(topology: Topology, link: str) -> Topology:
-    """The structure of the same revision without the links of the rotor of a link's joint.
-
-    Raises TopologyError if the rotor carries other links, or the link is itself a rotor.
-    """
+    """The structure of the same revision without the links of the rotor of a link's joint, or TopologyError."""
     check_no_rotor(topology, link)
     revision = topology.revision
     for at in topology.attachments[link].unlocked.rotor:
@@ -588,17 +548,11 @@ def without_rotor(topology: Topology, link: str) -> Topology:
 
 
 def with_ties(topology: Topology, ties: Iterable[Loop | Contact]) -> Topology:
-    """The structure of the same revision with further loops and contacts.
-
-    Raises UnknownNameError if there is no such link, and TopologyError if one is the rotor of a joint, both are the
-    same, or the name of a loop or contact is taken.
-    """
+    """The structure of the same revision with further loops and contacts; errors as for a tree."""
     for tie in ties:
         what = "loop" if isinstance(tie, Loop) else "contact"
         for link in (tie.link, tie.to):
-            if not isinstance(link, str) or link not in topology.attachments:
-                raise UnknownNameError.of(link, topology.attachments)
-            check_no_rotor(topology, link)
+            check_no_rotor(topology, UnknownNameError.check(link, topology.attachments))
         if tie.link == tie.to:
             raise TopologyError(f"a {what} connects two links; got {tie.link!r} twice")
         if not is_name(tie.name):
@@ -614,18 +568,16 @@ def with_ties(topology: Topology, ties: Iterable[Loop | Contact]) -> Topology:
     return topology
 
 
-def without_loop(topology: Topology, name: str) -> Topology:
-    """The structure of the same revision without a loop, which exists."""
-    return replace(topology, loops={other: loop for other, loop in topology.loops.items() if other != name})
+def without_ties(topology: Topology, *names: str) -> Topology:
+    """The structure of the same revision without some loops and contacts, which exist."""
+    loops = {x: loop for x, loop in topology.loops.items() if x not in names}
+    return replace(topology, loops=loops, contacts={x: one for x, one in topology.contacts.items() if x not in names})
 
 
 def check_open(
     topology: Topology, what: str, instead: str = "open the loops in a copy of the tree first", touching: bool = False
 ) -> None:
-    """Raise LoopError or ContactError for loops or contacts that something would ignore; it says what to do instead.
-
-    What knows ``touching`` links ignores no contacts.
-    """
+    """Raise LoopError or, unless it knows ``touching`` links, ContactError if something would ignore their forces."""
     if topology.loops:
         names = ", ".join(map(repr, topology.loops))
         raise LoopError(
@@ -663,6 +615,4 @@ def bridging(topology: Topology, root: str) -> list[Loop]:
 
 def without_bridges(topology: Topology, root: str) -> Topology:
     """The structure of the same revision without the loops between a subtree and the rest."""
-    for loop in bridging(topology, root):
-        topology = without_loop(topology, loop.name)
-    return topology
+    return without_ties(topology, *[loop.name for loop in bridging(topology, root)])

@@ -21,21 +21,9 @@ from screwdyn.mechanism.joint import Joint, pose_at, twists_at
 from screwdyn.screws import screw
 from screwdyn.screws.screw_system import whole_turns
 
+from . import link_steps as steps
 from .couplings import COUPLING, couplings_of
-from .link_steps import (
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    cross,
-    dot,
-    multiply,
-    rotate,
-    rotate_back,
-    scale,
-    sincos,
-    square_root,
-)
+from .link_steps import Matrix, Scalar, Vector, add, cross, scale
 from .placement import Placement
 from .table import Table, home, renamed, store
 
@@ -82,14 +70,14 @@ def unit_quaternions(groups: Table, q: Table, nq: int, count: int) -> bool:
 
 def rotation_about_z(angle: Scalar) -> Matrix:
     """Matrix of a rotation about z."""
-    s, c = sincos(angle)
+    s, c = steps.sincos(angle)
     return (c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0)
 
 
 def store_position(table: Table, row: int, p: Vector, moved: Table) -> None:
     """Write the origin of a row's frame after a translation p in its frame at home."""
     T = home(table, row)
-    store(moved, row, add(T.p, rotate(T.R, p)), 9)
+    store(moved, row, add(T.p, steps.rotate(T.R, p)), 9)
 
 
 def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, x: Table) -> None:
@@ -106,11 +94,11 @@ def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, 
         # The z axis of the first row's frame is the first axis of rotation: of the chart's axes x, or z of an angle.
         if int(groups[g, ORIENTATION]) == 4:
             x_, y_, z_ = renamed((q[at], q[at + 1], q[at + 2]))
-            store(moved, row, multiply(R, screw.rotation_entries(x_, y_, z_, q[at + 3])))
+            store(moved, row, steps.multiply(R, screw.rotation_entries(x_, y_, z_, q[at + 3])))
             if three:
                 store_position(table, row, renamed((q[at + 4], q[at + 5], q[at + 6])), moved)
         else:
-            store(moved, row, multiply(R, rotation_about_z(q[at])))
+            store(moved, row, steps.multiply(R, rotation_about_z(q[at])))
             store_position(table, row, (q[at + 1], q[at + 2], q[at + 3] if three else 0.0), moved)
 
 
@@ -177,7 +165,7 @@ def position_rate(where: Table, groups: Table, q: Table, v: Table, rate: Table) 
         at, turns, slides = int(groups[g, POSITION]), int(groups[g, ORIENTATION]), int(groups[g, TRANSLATIONS])
         w, u = velocities(turns, slides, v, int(groups[g, ROW]))
         turn = screw.rate_entries(q[at], q[at + 1], q[at + 2], q[at + 3], *w) if turns == 4 else w[2:]
-        travel = rotate(orientation(turns, q, at), u) if slides else u
+        travel = steps.rotate(orientation(turns, q, at), u) if slides else u
         for i in range(turns):
             rate[at + i] = turn[i]
         for i in range(slides):
@@ -190,7 +178,7 @@ def normalize(groups: Table, q: Table) -> None:
         if int(groups[g, ORIENTATION]) == 4:
             at = int(groups[g, POSITION])
             x, y, z, w = q[at], q[at + 1], q[at + 2], q[at + 3]
-            length = square_root(x * x + y * y + z * z + w * w)
+            length = steps.square_root(x * x + y * y + z * z + w * w)
             for i in range(4):
                 q[at + i] = q[at + i] / length
 
@@ -208,9 +196,9 @@ def integrate(where: Table, groups: Table, q: Table, v: Table, reached: Table) -
     for g in range(groups.shape[0]):
         at, turns, slides = int(groups[g, POSITION]), int(groups[g, ORIENTATION]), int(groups[g, TRANSLATIONS])
         w, u = velocities(turns, slides, v, int(groups[g, ROW]))
-        square = dot(w, w) + TINY
-        size = square_root(square)
-        s, c = sincos(0.5 * size)
+        square = steps.dot(w, w) + TINY
+        size = steps.square_root(square)
+        s, c = steps.sincos(0.5 * size)
         s = s / size
         if turns == 4:
             turn = screw.product_entries(q[at], q[at + 1], q[at + 2], q[at + 3], s * w[0], s * w[1], s * w[2], c)
@@ -221,7 +209,7 @@ def integrate(where: Table, groups: Table, q: Table, v: Table, reached: Table) -
         if slides:
             across = cross(w, u)
             further = scale((1.0 - 2.0 * s * c) / square, cross(w, across))
-            travel = rotate(orientation(turns, q, at), add(u, add(scale(2.0 * s * s, across), further)))
+            travel = steps.rotate(orientation(turns, q, at), add(u, add(scale(2.0 * s * s, across), further)))
             for i in range(slides):
                 reached[at + turns + i] = q[at + turns + i] + travel[i]
 
@@ -247,8 +235,8 @@ def move_straight(where: Any, groups: Any, q: Any, v: Any, dt: Any, reached: Any
     integrate(where, groups, q, turning, reached)
     normalize(groups, reached)
     for row, at, turns, slides in groups.tolist():
-        u = rotate(orientation(turns, q, at), velocities(turns, slides, v, row)[1])
-        after, first = rotate_back(orientation(turns, reached, at), u), row + (3 if turns == 4 else 1)
+        u = steps.rotate(orientation(turns, q, at), velocities(turns, slides, v, row)[1])
+        after, first = steps.rotate_back(orientation(turns, reached, at), u), row + (3 if turns == 4 else 1)
         for i in range(slides):
             reached[at + turns + i] = reached[at + turns + i] + u[i] * dt
             v[first + i] = after[i]

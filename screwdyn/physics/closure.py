@@ -185,10 +185,7 @@ class Closure:
         return q, left
 
     def closed(self, q: Array) -> Array:
-        """The nearest configuration in which nearly closed loops are closed.
-
-        One Newton step removes the gap of an integrator. LoopError if one remains, as constraints are dependent.
-        """
+        """The nearest configuration in which nearly closed loops are closed; one Newton step is the rule."""
         if not self.loops:
             return q
         for _ in range(_STEPS):

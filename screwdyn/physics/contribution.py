@@ -98,8 +98,7 @@ class Padded:
         """
         place = _places(coordinates)
         for name in self.coordinates:
-            if name not in place:
-                raise UnknownNameError.of(name, coordinates, "coordinate")
+            UnknownNameError.check(name, place, "coordinate")
         entries = self._entries
         batch = entries.shape[: entries.ndim - self.order]
         out = np.zeros(batch + (len(place),) * self.order, dtype=entries.dtype)
@@ -176,8 +175,7 @@ class Padded:
                 "for integer indices use .array"
             )
         for name in wanted:
-            if name not in self.coordinates:
-                raise UnknownNameError.of(name, self.coordinates, "coordinate")
+            UnknownNameError.check(name, self.coordinates, "coordinate")
         where: tuple[Any, ...] = (..., *map(self.coordinates.index, wanted))
         return self._entries[where][()]  # an expression or a number, not an array without axes
 

@@ -121,15 +121,12 @@ class Core(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """Of a point beside a core, in the core's frame: the normal n, the distance, and what ∂n/∂c is made of.
-
-    The divisor is zero where there is no normal.
-    """
+    """Of a point beside a core, in the core's frame: the normal n, the distance, and what ∂n/∂c is made of."""
 
     n: Vector
     distance: Scalar
     slopes: Vector  # the diagonal of 1 − ∂b/∂c; zero where the normal does not turn
-    divisor: Scalar
+    divisor: Scalar  # zero where there is no normal
 
 
 ZERO, ZERO_MATRIX = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

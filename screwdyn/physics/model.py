@@ -11,6 +11,8 @@ import numpy as np
 
 from screwdyn.core import Array, ArrayLike, Flags, Indices, cached_property, errors, expressions
 from screwdyn.mechanism import Attachment, Joint, Mechanism, Topology
+from screwdyn.mechanism.structure import of_structure
+from screwdyn.physics import table as layout
 from screwdyn.physics.charts import ORIENTATION, POSITION, Charts, ConfigurationSpace, charts_of
 from screwdyn.physics.couplings import COLUMN, RATIO
 from screwdyn.physics.joint_forces import JointForces
@@ -18,19 +20,6 @@ from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.quantities import Places, Quantities, Quantity, computed
 from screwdyn.physics.recursions.links import BODY
 from screwdyn.physics.reductions import unresisted
-from screwdyn.physics.table import (
-    COLUMNS,
-    CONFINED,
-    FIRST,
-    MASS,
-    MASSLESS,
-    NO_NORMAL,
-    PARENT,
-    PLACE,
-    SLIDE,
-    TURN,
-    path_of,
-)
 from screwdyn.screws import screw
 
 T = TypeVar("T")
@@ -39,8 +28,8 @@ T = TypeVar("T")
 POSITIONS = ("q", "q0", "q1")
 _FLOAT64 = np.dtype(np.float64)
 # The table of a tree without joints, whose base has no inertia.
-_BARE = np.zeros((1, COLUMNS))
-_BARE[0, FIRST] = -1.0
+_BARE = np.zeros((1, layout.COLUMNS))
+_BARE[0, layout.FIRST] = -1.0
 
 
 class Model:
@@ -66,15 +55,10 @@ class Model:
             self._make(former, [*map(operator.is_, self.nodes, former.nodes), False].index(False))
         self.nv = topology.nv if self.coupled else len(self.index) - 1
 
-    @property
-    def gravity(self) -> Array:
-        """Acceleration of gravity in the base frame, (3,), m/s²."""
-        return self.topology.gravity
-
-    @property
-    def revision(self) -> int:
-        """Number of the revision of the tree."""
-        return self.topology.revision
+    gravity: Array = of_structure("gravity", "topology")
+    revision: int = of_structure("revision", "topology")
+    coordinates: tuple[str, ...] = of_structure("coordinates", "topology")
+    positions: tuple[str, ...] = of_structure("positions", "topology")
 
     def _make(self, former: Self | None, common: int) -> None:
         """Make all rows but those of the first ``common`` links, which a former model without expressions has alike."""
@@ -122,18 +106,18 @@ class Model:
         before = _BARE if kept is None else kept.entries
         entries = np.concatenate([before[:n], *([rows] if rows else ()), before[-1 - len(parents) :]], dtype=kind)
         if parents:
-            entries[end:-1, PARENT] = parents
-            entries[end:-1, FIRST] += len(entries) - len(before)
+            entries[end:-1, layout.PARENT] = parents
+            entries[end:-1, layout.FIRST] += len(entries) - len(before)
         if kept is None or self.gravity is not kept.gravity:
             entries[-1, :3] = self.gravity
         for coordinate in lighter:
-            entries[self.index[coordinate], MASS:PARENT] = 0.0
+            entries[self.index[coordinate], layout.MASS : layout.PARENT] = 0.0
         for at in again:
             if at.freedoms:
-                entries[self.index[at.coordinate], MASS:PARENT] = at.body
+                entries[self.index[at.coordinate], layout.MASS : layout.PARENT] = at.body
         for at in welded:
             if self.index[at.coordinate] < end:
-                body = entries[self.index[at.coordinate], MASS:PARENT]
+                body = entries[self.index[at.coordinate], layout.MASS : layout.PARENT]
                 body += at.body  # in place: the row need not be written again
         entries.setflags(write=False)
         self.entries = entries
@@ -185,16 +169,6 @@ class Model:
     def __reduce__(self) -> tuple[object, ...]:
         # A copy computes its numbers again: compiled functions cannot be pickled.
         return Model, (self.topology,)
-
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Names of the freedoms, in the order of the rows."""
-        return self.topology.coordinates
-
-    @property
-    def positions(self) -> tuple[str, ...]:
-        """Names of the entries of q."""
-        return self.topology.positions
 
     @property
     def symbols(self) -> list[Any]:
@@ -257,7 +231,7 @@ class Model:
 
     def wound(self, q: Array) -> Array:
         """A copy of q, (…, nq), with the angles that no joint follows within ±π; poses are the same to rounding."""
-        turns = np.flatnonzero((self.table[:-1, TURN] != 0) & (self.table[:-1, SLIDE] == 0))
+        turns = np.flatnonzero((self.table[:-1, layout.TURN] != 0) & (self.table[:-1, layout.SLIDE] == 0))
         if self.charts is not None:
             groups = self.charts.groups
             turns = np.append(self.charts.where[turns], groups[groups[:, ORIENTATION] == 1, POSITION])
@@ -282,7 +256,7 @@ class Model:
 
         No weight exceeds it along a motion z with zᵀ M z = 1, by the inequality of Cauchy and Schwarz.
         """
-        return float(np.sqrt(self.table[:-1, MASS].sum()) * np.linalg.norm(self.table[-1, :3]))
+        return float(np.sqrt(self.table[:-1, layout.MASS].sum()) * np.linalg.norm(self.table[-1, :3]))
 
     @cached_property
     def joint_forces(self) -> JointForces:
@@ -328,27 +302,24 @@ class Model:
         return computed(quantity, bool(self.topology.loops))
 
     def undetermined(self, status: int, link: str | None, felt: str = "") -> Exception | None:
-        """The error for the status of a recursion; None for invalid input.
-
-        ``felt`` states the numbers that were compared for a joint that feels no inertia.
-        """
+        """The error for the status of a recursion, with numbers that a joint ``felt``; None for invalid input."""
         if status > 0:
             name = self.coordinates[status - 1]
             return errors.SingularAttachmentError(
                 f"nothing beyond joint {name!r} resists its motion{felt}, so its acceleration is undetermined; "
                 f"give a link that it carries an inertia, or make the joint fixed"
             )
-        if status == MASSLESS:
+        if status == layout.MASSLESS:
             return errors.InertiaError(
                 "no link of the tree has a mass, so there is no centre of mass; give one an inertia"
             )
-        if status == CONFINED:
+        if status == layout.CONFINED:
             return errors.SingularAttachmentError(
                 f"link {link!r} cannot move in all six directions in this configuration, so J M⁻¹ Jᵀ has no inverse; "
                 f"its operational-space inertia is undefined"
             )
-        if status <= NO_NORMAL:
-            contact = self.topology.touching[NO_NORMAL - status]
+        if status <= layout.NO_NORMAL:
+            contact = self.topology.touching[layout.NO_NORMAL - status]
             return errors.ContactError(
                 f"at contact {contact.name!r}, a point of {contact.link!r} is in the middle of {contact.on!r} of "
                 f"{contact.to!r}, where there is no normal; start from a state in which they are apart"
@@ -361,7 +332,7 @@ class Model:
 
     def path(self, link: str) -> tuple[str, ...]:
         """Names of the coordinates that move a link, in order: of the joints on its path, or which these follow."""
-        rows = path_of(self.entries, self.index[self.placements[link].coordinate])
+        rows = layout.path_of(self.entries, self.index[self.placements[link].coordinate])
         columns = {*self.columns[rows].tolist()} if self.coupled else rows
         return tuple([self.coordinates[column] for column in sorted(columns)])
 
@@ -392,7 +363,7 @@ class Model:
         """Places that a recursion takes, (places, 25), for the code of a frame; see ``physics.table``."""
         rows = self.rows_of_places(which, link, frame)
         try:
-            return np.array(rows, dtype=np.float64).reshape(-1, PLACE)
+            return np.array(rows, dtype=np.float64).reshape(-1, layout.PLACE)
         except TypeError:  # expressions
             return expressions.floats(np.array(rows, dtype=object), "the place of a link")
 
@@ -412,7 +383,7 @@ class Model:
             force = R @ f
             for wrench in np.concatenate([R @ n + screw.skew_of(np.array(at.pose.p)) @ force, force]).T:
                 place = [self.index[at.coordinate], self.index[to.coordinate], *expressions.tidied(wrench)]
-                rows.append([*place, *[0.0] * (PLACE - len(place))])
+                rows.append([*place, *[0.0] * (layout.PLACE - len(place))])
         return rows
 
     @cached_property
@@ -460,11 +431,7 @@ class Model:
             raise errors.ShapeError(f"{what} must be an array of real numbers; got {value!r}{hint}") from None
 
     def arrays(self, named: Mapping[str, ArrayLike], checked: bool = True) -> tuple[list[Array], tuple[int, ...]]:
-        """Check and broadcast arrays over the positions or the freedoms; returns them and the batch shape.
-
-        ShapeError names an argument with a wrong shape and, if entries are ``checked``, one that is not finite, or a
-        quaternion of another length.
-        """
+        """Broadcast arrays over positions or freedoms, with ``checked`` entries, and the batch shape, or ShapeError."""
         arrays = []
         for what, value in named.items():
             a = value if type(value) is np.ndarray and value.dtype is _FLOAT64 else self.numbers(what, value)

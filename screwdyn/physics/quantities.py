@@ -100,14 +100,11 @@ class Result:
 
 
 class Coupled(NamedTuple):
-    """How a quantity of a tree with couplings follows from others, where its rows alone do not determine it.
-
-    ``finish`` takes their contracted results, arguments, scratch, the workspace and results, and returns a status.
-    """
+    """How a quantity of a tree with couplings follows from others, where its rows alone do not determine it."""
 
     quantities: tuple[str, ...]
     arguments: tuple[str, ...]
-    finish: Callable[..., int]
+    finish: Callable[..., int]  # of their contracted results, arguments, scratch, the workspace and results: a status
     scratch: tuple[tuple[Dimension, ...], ...] = ()
 
 
@@ -712,6 +709,12 @@ class Quantities(ABC):
 # Quantities that are no methods
 
 
+def _all_of(name: str, called: str) -> Quantity:
+    """A quantity whose hidden results are results too."""
+    entry = CATALOGUE[name]
+    return replace(entry, name=called, results=tuple(replace(result, hidden=False) for result in entry.results))
+
+
 _BASIS = (("L", "L"), ("L", 2))
 _SLIP = Result("wrench", (6,), "N m s and N s"), Result("energies", (3,), "J")
 _INTERNAL = (
@@ -742,18 +745,10 @@ _INTERNAL = (
         places="one",
         record=links.Share,
     ),
-    Quantity("constraints", ("q", "qd"), loops.constraint_jacobian_dot, (_J_C, _J_C_DOT), places="loops"),
-    # The rows of contacts at once, and their frames; see ``physics.contact``.
-    Quantity(
-        "contact_rows",
-        ("q", "qd"),
-        contacts.contact_rows,
-        (_PHI, _J_T, _J_T_DOT, _U),
-        at_rest=("qdd",),
-        scratch=_POINTS,
-        places="contacts",
-    ),
-    Quantity("contact_frames", ("q",), contacts.contact_frames, (_PHI, _X, _E), places="contacts"),
+    # The rows of constraints and of contacts at once, and the frames of these; see ``physics.contact``.
+    _all_of("constraint_jacobian_dot", "constraints"),
+    _all_of("contact_drift", "contact_rows"),
+    _all_of("contact_gaps", "contact_frames"),
     # The impact of loops that close; see ``physics.closure``.
     Quantity(
         "closing",

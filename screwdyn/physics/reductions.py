@@ -17,7 +17,7 @@ from screwdyn.physics import table as rows
 from screwdyn.physics.charts import recentre
 from screwdyn.physics.couplings import follow
 from screwdyn.physics.link_steps import ZERO, JointScrew, Matrix, Pose, RigidInertia, Scalar
-from screwdyn.physics.placement import Placement, squared
+from screwdyn.physics.placement import squared
 from screwdyn.physics.table import ARMATURE, INERTIA, MASS, PARENT, SLIDE, TURN, Table, body, home, joint_screw, parent
 from screwdyn.screws import screw
 
@@ -270,23 +270,20 @@ def _free_of_bodies(model: Model, extents: Array) -> list[Array]:
     """For each row an orthonormal basis, (6, k), of the twists for which the inertia of its bodies is zero."""
     free = [np.eye(6)] * (len(model.table) - 1)
     for at in model.placements.values():
-        row = model.index[at.coordinate]
-        if row >= 0 and at.link.inertia is not None and free[row].size:
-            free[row] = _common(free[row], _free_of(at, extents[row])) if at.link.lean else _NONE
+        row, inertia = model.index[at.coordinate], at.link.inertia
+        if row < 0 or inertia is None or not free[row].size:
+            continue
+        twists = _NONE
+        if at.link.lean:
+            moments, axes = np.linalg.eigh(np.asarray(inertia.tensor, dtype=np.float64))
+            turns = axes[:, np.abs(moments) <= _NO_MOMENT * np.abs(moments).max()]
+            twists = np.vstack([turns, np.zeros_like(turns)])
+            if not inertia.mass:
+                twists = np.hstack([twists, np.eye(6)[:, 3:]])
+            T = screw.pose(np.reshape(at.pose.R, (3, 3)), np.array(at.com, dtype=np.float64) / extents[row])
+            twists = np.linalg.qr(screw.Ad_of(T) @ twists)[0]
+        free[row] = _common(free[row], twists)
     return free
-
-
-def _free_of(at: Placement, length: float) -> Array:
-    """An orthonormal basis of the twists for which the inertia of a link is zero, in the frame of its row."""
-    inertia = at.link.inertia
-    assert inertia is not None
-    moments, axes = np.linalg.eigh(np.asarray(inertia.tensor, dtype=np.float64))
-    turns = axes[:, np.abs(moments) <= _NO_MOMENT * np.abs(moments).max()]
-    twists = np.vstack([turns, np.zeros_like(turns)])
-    if not inertia.mass:
-        twists = np.hstack([twists, np.eye(6)[:, 3:]])
-    T = screw.pose(np.reshape(at.pose.R, (3, 3)), np.array(at.com, dtype=np.float64) / length)
-    return np.linalg.qr(screw.Ad_of(T) @ twists)[0] if twists.size else _NONE
 
 
 def _beside(F: Array, S: Array) -> Array:

@@ -276,11 +276,10 @@ def pose_in_parent(work: Workspace, i: int, X: Pose) -> Pose:
     return Pose((R[6], R[7], R[8], R[0], R[1], R[2], R[3], R[4], R[5]), renamed_back(p))
 
 
-def store_row_twist(table: Table, i: int, qd: Table, work: Workspace, former: Twist) -> Twist:
-    """Write and return the twist of row i; ``former`` is that of row i − 1."""
-    V, k = Twist(renamed(former.w), renamed(former.v)), work.parents[i]
-    if begins_joint(work, i):
-        V = AT_REST if k < 0 else link_steps.twist_to_child(load(work.poses, i, Pose), load(work.twists, k, Twist))
+def store_row_twist(table: Table, i: int, qd: Table, work: Workspace) -> Twist:
+    """Write and return the twist of row i."""
+    k = work.parents[i]
+    V = AT_REST if k < 0 else twist_of_parent(work, i, load(work.twists, k, Twist))
     V = link_steps.add_rate(V, joint_screw(table, i), qd[i])
     store(work.twists, i, V)
     return V

@@ -483,9 +483,9 @@ def link_step(
 def kinetic_energy(table: Table, q: Table, qd: Table, places: Table, work: Workspace, T: Table) -> None:
     """½ Σ Vᵀ M̄ V of some links, each with the armature of its own joint."""
     rows.store_poses(table, q, work)
-    total, V = 0.0, AT_REST
+    total = 0.0
     for i in range(table.shape[0] - 1):
-        V = rows.store_row_twist(table, i, qd, work, V)
+        rows.store_row_twist(table, i, qd, work)
     for l in range(places.shape[0]):
         link = load(places, l, Place)
         if link.row >= 0:

@@ -92,9 +92,8 @@ def reference_dynamics(
 def store_momenta(table: Table, q: Table, qd: Table, work: Workspace) -> None:
     """Poses of all rows in their parents, twists, and momenta in the place of wrenches."""
     rows.store_poses(table, q, work)
-    V = AT_REST
     for i in range(table.shape[0] - 1):
-        V = rows.store_row_twist(table, i, qd, work, V)
+        V = rows.store_row_twist(table, i, qd, work)
         store(work.wrenches, i, steps.momentum(body(table, i), V) if rows.carries_link(work, i) else steps.NO_WRENCH)
 
 
@@ -288,9 +287,8 @@ def mass_and_coriolis(table: Table, q: Table, qd: Table, work: Workspace, M: Tab
     """Mass and Coriolis matrices from composite inertias and composite Coriolis tensors."""
     n = table.shape[0] - 1
     rows.store_poses(table, q, work)
-    V = AT_REST
     for i in range(n):
-        V = rows.store_row_twist(table, i, qd, work, V)
+        V = rows.store_row_twist(table, i, qd, work)
         store(work.inertias, i, body(table, i))
         B = steps.coriolis_tensor(body(table, i), V) if rows.carries_link(work, i) else steps.NO_TENSOR
         store(work.coriolis, i, B)
@@ -676,9 +674,9 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
 def kinetic_energy(table: Table, q: Table, qd: Table, work: Workspace, T: Table) -> None:
     """½ Σ Vᵀ I V, and that of the armatures."""
     rows.store_poses(table, q, work)
-    total, V = 0.0, AT_REST
+    total = 0.0
     for i in range(table.shape[0] - 1):
-        V = rows.store_row_twist(table, i, qd, work, V)
+        V = rows.store_row_twist(table, i, qd, work)
         if rows.carries_link(work, i):
             twice = steps.power(V, steps.momentum(body(table, i), V))
             total = total + twice + table[i, ARMATURE] * (qd[i] * qd[i])

@@ -165,7 +165,7 @@ class Disturbance:
         try:
             push = self.tree.wrench_torque(q, value)
         except ScrewdynError as error:
-            error.add_note(f"in wrenches= at t = {t:g} s")
+            error.args = (f"wrenches= at t = {t:g} s: {error}",)
             raise
         if push.ndim != 1:
             shapes = {link: np.shape(F) for link, F in value.items()}

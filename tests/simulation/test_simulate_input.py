@@ -168,7 +168,7 @@ def test_rounding_on_a_passive_joint_is_taken_for_zero(arm, rounding):
         (None, sd.ShapeError, r"wrenches returned None at t = 0 s; return \{link: \[n; f\]\}, or \{\} for no"),
         ([0] * 6, sd.ShapeError, "wrenches returned .* at t = 0 s"),
         ({"lnk2": np.zeros(6)}, sd.UnknownLinkError, "did you mean 'link2'"),
-        ({"link2": np.zeros(5)}, sd.ShapeError, "the wrench on 'link2' must be"),
+        ({"link2": np.zeros(5)}, sd.ShapeError, "wrenches= at t = 0 s: the wrench on 'link2' must be"),
         ({"link2": np.zeros((1, 6))}, sd.ShapeError, r"six numbers .* got shapes \{'link2': \(1, 6\)\} at t = 0 s"),
         ({"link2": [np.nan] * 6}, sd.ShapeError, "the wrench on 'link2' is nan"),
     ],

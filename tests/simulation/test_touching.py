@@ -606,6 +606,10 @@ THROWN = [1003, 2016, *range(100, 300 if os.environ.get("SCREWDYN_SOAK") == "ful
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", THROWN)
 def test_a_crate_that_tumbles_comes_to_rest(seed):
+    """Within 10 s: one stands on an edge for a while. The integrator's rtol is 1e-9, so is the ledger's, of its energy.
+
+    Within a step the ledger has the error of its polynomial, with contacts (seed 131) as in a free flight.
+    """
     rng, tree = np.random.default_rng(seed), sd.KinematicTree()
     size, mass = rng.uniform(0.05, 0.6, 3), rng.uniform(0.2, 10)
     shape = sd.Shape.box(size)
@@ -614,8 +618,8 @@ def test_a_crate_that_tumbles_comes_to_rest(seed):
     q = tree.integrate(tree.neutral(), np.r_[2 * rng.normal(size=3), 0, 0, 0])
     q[4:] = [0, 0, 0.5 * np.linalg.norm(size) + rng.uniform(0, 0.8)]
     start = sd.State(tree, q, np.r_[4 * rng.normal(size=3), 1.5 * rng.normal(size=3)])
-    run = sd.simulate(tree, start, 5.0, step=0.02)
-    assert residual(run) < 1e-7 * mass
+    run = sd.simulate(tree, start, 10.0, step=0.02)
+    assert residual(run) < 1e-8 * run.energy.total[0]
     assert min(tree.contact_gaps(state.q).min() for state in run.states) > -1e-9
     assert_allclose(run.states[-1].qd, 0, atol=1e-12)
 

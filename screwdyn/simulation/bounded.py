@@ -4,8 +4,9 @@ docs/mathematics.md §8, §13, §14.
 """
 
 import copy
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +63,8 @@ REDUNDANT = 1e-10
 IN_A_LINE = 3e-5
 # Of 1 / mass along the normal of a sliding point, what friction leaves of it where the point jams.
 JAMMED = 1e-9
+# Sets of freedoms and points of which something is kept, before all is forgotten.
+MOST_KEPT = 1000
 
 
 class Acting(NamedTuple):
@@ -165,6 +168,8 @@ class Bounded:
         self.bodies = np.array([bodies.index(pair) for pair in bodies], dtype=np.intp)[owner]
         for contact in contacts:
             contact.check_slides()
+        # Of each point, the serial number of its contact and which of its points it is.
+        self.keys = [(contact.serial, i) for contact in contacts for i in range(len(contact.spots))]
         # The tree in which the freedoms that are held do not move, by these.
         self._known: dict[tuple[int, ...], Closure] = {}
         # What has been found of some freedoms and points: their rows, and the freedoms of their islands.
@@ -213,6 +218,9 @@ class Bounded:
         """Let all points be open."""
         k = len(self.mu)
         self.state, self.slip = np.full(k, OPEN), np.zeros((k, 2))
+        for known in (self._known, self._layouts, self._moved, self._active):
+            if len(known) > MOST_KEPT:
+                known.clear()
         # Slips that begin in a plane, forces that are possible where those of least norm are not, the speed after the
         # last step, and what helps to find directions.
         self.young, self.speed = np.zeros(k, dtype=bool), np.zeros(k)
@@ -228,18 +236,11 @@ class Bounded:
         """Whether all slips that begin in a plane have a clear direction, so that the stiff motion is smooth."""
         return bool(self.young.any() and (self.speed[self.young] > SLOW).all())
 
-    def keys(self, points: Iterable[int]) -> list[tuple[int, int]]:
-        """The contacts of points, by serial number, and which of their own points these are."""
-        return [(contact.serial, own) for contact, (own,), _ in (next(self.grouped([i])) for i in points)]
-
     def grouped(self, points: Sequence[int]) -> Iterator[tuple[Contact, tuple[int, ...], list[int]]]:
-        """The contacts of some points, with these points, and where they are among the points of all."""
-        owner = self.contacts.owner
-        for k, contact in enumerate(self.contacts.contacts):
-            at = [i for i in points if owner[i] == k]
-            if at:
-                first = int(np.searchsorted(owner, k))
-                yield contact, tuple(i - first for i in at), at
+        """The contacts of some points in their order, with these points, and where they are among the points of all."""
+        for k, group in itertools.groupby(points, self.contacts.owner.__getitem__):
+            at = list(group)
+            yield self.contacts.contacts[k], tuple(self.keys[i][1] for i in at), at
 
     # Rows and forces
 

@@ -119,12 +119,9 @@ class _Layout(NamedTuple):
     normals: slice
     rough: Indices
     tangents: Indices
-    # The rows of points among those of all points; with them, the tangents of points that slide.
-    chosen: Indices
+    # The rows of the normals of points that slide; of all, and then their tangents, among those of all points.
+    smooth: Indices
     every: Indices
-    # What friction makes of ``every``: the columns of forces, with its share at these places.
-    weights: Array
-    places: Indices
     islands: list[_Island]
 
 
@@ -288,12 +285,12 @@ class Bounded:
         """The equations of what is held and of some points; from the accelerations without them, and directions."""
         at, R, moves = self._constrained(rows, Z, points, points[self.state[points] == STICKS])
         b, n = R @ free, len(R)
-        b[len(at.held) :] += rows.drift.take(at.chosen)
+        b[len(at.held) :] += rows.drift.take(at.every[: n - len(at.held)])
         A = B = moves[:n]
-        if len(moves) > n:
-            weights = at.weights.copy()
-            weights.put(at.places, -self.mu[at.slides, None] * slip[at.slides])
-            B = weights @ moves
+        if len(moves) > n:  # what slides has forces in the plane of its normal and its slip
+            pushed, across = -self.mu[at.slides, None] * slip[at.slides], moves[n:].reshape(len(at.slides), 2, -1)
+            B = A.copy()
+            B[at.smooth] += (pushed[:, None] @ across)[:, 0]
         return _System(at, R, A, B, b)
 
     def _constrained(
@@ -305,7 +302,7 @@ class Bounded:
         R = rows.jacobian.reshape(-1, len(Z)).take(at.every, axis=0)
         if self.held.size:
             R = np.concatenate([np.eye(len(Z))[self.held], R])
-        return at, R[: len(at.weights)], R @ Z
+        return at, R[: len(R) - 2 * len(at.slides)], R @ Z
 
     def _laid_out(self, points: Indices, sticks: Indices) -> _Layout:
         """Where the rows of some points are, some of which stick."""
@@ -319,12 +316,9 @@ class Bounded:
             n_at, t_at = (np.searchsorted(at, part[within]).tolist() for part in (rough, tangents))
             islands.append(_Island(at if len(at) < n else slice(None), within, n_at, t_at))
         of_sticks, of_slides = ((3 * own[:, None] + (1, 2)).ravel() for own in (sticks, slides))
-        normals, chosen = slice(h, h + len(points)), np.concatenate([3 * points, of_sticks])
-        every, weights = np.concatenate([chosen, of_slides]), np.eye(n, n + len(of_slides))
-        places = (h + np.searchsorted(points, slides))[:, None] * weights.shape[1] + n
-        places = places + np.arange(len(of_slides)).reshape(-1, 2)
-        rows = normals, rough, tangents, chosen, every
-        return _Layout(self.held, points, sticks, slides, *rows, weights, places, islands)
+        smooth, every = h + np.searchsorted(points, slides), np.concatenate([3 * points, of_sticks, of_slides])
+        rows = slice(h, h + len(points)), rough, tangents, smooth, every
+        return _Layout(self.held, points, sticks, slides, *rows, islands)
 
     def _bounds(self, largest: Array, touching: Flags) -> tuple[Array, Array]:
         """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""

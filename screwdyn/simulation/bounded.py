@@ -126,13 +126,9 @@ class _Layout(NamedTuple):
 
 
 class _System(NamedTuple):
-    """u = A Bᵀ λ + b of some rows: A = R Z and B = C Z, with rows R of what is constrained, columns C of the forces.
-
-    The mobility is P = Z Zᵀ.
-    """
+    """u = A Bᵀ λ + b: A = R Z, B = C Z, with rows R of what is constrained, columns C of the forces, and P = Z Zᵀ."""
 
     at: _Layout
-    R: Array
     A: Array
     B: Array
     b: Array
@@ -222,8 +218,6 @@ class Bounded:
         # last step, and what helps to find directions.
         self.young, self.speed = np.zeros(k, dtype=bool), np.zeros(k)
         self.start: Array | None = None
-        # A state, and the points that are open in it and can touch.
-        self._opened = b"", np.zeros(k, dtype=bool)
         # Slips that begin at rest now.
         self.begun = np.zeros(k, dtype=bool)
         self.guess: dict[tuple[int, ...], Array] = {}
@@ -291,7 +285,7 @@ class Bounded:
             pushed, across = -self.mu[at.slides, None] * slip[at.slides], moves[n:].reshape(len(at.slides), 2, -1)
             B = A.copy()
             B[at.smooth] += (pushed[:, None] @ across)[:, 0]
-        return _System(at, R, A, B, b)
+        return _System(at, A, B, b)
 
     def _constrained(
         self, rows: ContactRows, Z: Array, points: Indices, sticks: Indices
@@ -377,8 +371,6 @@ class Bounded:
         points = np.flatnonzero(self._near(q))
         if points.size:
             points = points[self.contacts.rows(q, qd).rates[points, 0] <= -SLIGHT]
-        if not self.stops.keys:
-            return points, NONE
         return points, np.flatnonzero(self._touching(q) & (self.stops.approach(qd) > REST))
 
     def _near(self, q: Array) -> Flags:
@@ -432,8 +424,9 @@ class Bounded:
         if not at.size:
             return q
         rows, Z = self.rows(q, qd, at, self.held)
+        layout, R, moves = self._constrained(rows, Z, at, NONE)
         gaps = np.concatenate([np.zeros(len(self.held)), rows.gaps[at]])
-        return self.tree.model.configurations.integrate(q, -_shift(*self._constrained(rows, Z, at, NONE), Z, gaps))
+        return self.tree.model.configurations.integrate(q, -_shift(layout, moves[: len(R)], Z, gaps))
 
     # Between events
 
@@ -570,7 +563,7 @@ class Bounded:
         if not levels:
             return Acting(qdd, heat, own=(x, own, slip))
         out, (excess, normals, tangents) = -np.ones((len(state), 2)), self._excess(x, own)
-        beyond = max(map(_largest, (excess, normals, tangents))) > 0
+        beyond = any((part > 0).any() for part in (excess, normals, tangents))
         if several and beyond and not _undetermined(x)[x.at.normals][[k for k, *_ in rubs]].any():
             # Of several that bear a load together one may be beyond its bound at rest.
             terms = self._terms(x, Z, q, qd, force)
@@ -644,7 +637,7 @@ class Bounded:
         q = self._shut(q, qd, closed)
         rows, Z = self.rows(q, qd, closed, self.held)
         at, R, moves = self._constrained(rows, Z, closed, np.flatnonzero(sticks))
-        qd = qd - _shift(at, R, moves, Z, R @ qd)
+        qd = qd - _shift(at, moves[: len(R)], Z, R @ qd)
         qd[self.held] = 0.0
         return q, qd
 
@@ -666,10 +659,7 @@ class Bounded:
 
     def depths(self, q: Array) -> Array:
         """Numbers that rise through zero when open points touch, (k,), m."""
-        key = self.state.tobytes()
-        if key != self._opened[0]:
-            self._opened = key, self.moves & (self.state == OPEN)
-        return np.where(self._opened[1], -self.contacts.gaps(q)[0], -1.0)
+        return np.where(self.moves & (self.state == OPEN), -self.contacts.gaps(q)[0], -1.0)
 
     def change(self, k: int, q: Array, qd: Array) -> None:
         """Set in q or q̇ what is known but for rounding when the level k rises: a position at a stop, a rate of rest."""
@@ -754,11 +744,6 @@ def _undetermined(x: _System) -> Flags:
     return found
 
 
-def _shift(at: _Layout, R: Array, moves: Array, Z: Array, y: Array) -> Array:
+def _shift(at: _Layout, A: Array, Z: Array, y: Array) -> Array:
     """The v with R v = y that is least in the metric of M."""
-    A = moves[: len(R)]
-    return np.asarray(Z @ (A.T @ _balance(_System(at, R, A, A, -y), None)[0]))
-
-
-def _largest(x: Array) -> float:
-    return float(x.max(initial=-1.0))
+    return np.asarray(Z @ (A.T @ _balance(_System(at, A, A, -y), None)[0]))

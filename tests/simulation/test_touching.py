@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
 import screwdyn as sd
+from screwdyn.simulation import bounded
 from screwdyn.testing import random_inertia, random_tree
 
 g = 9.81
@@ -622,6 +623,16 @@ def test_a_crate_that_tumbles_comes_to_rest(seed):
     assert residual(run) < 1e-8 * run.energy.total[0]
     assert min(tree.contact_gaps(state.q).min() for state in run.states) > -1e-9
     assert_allclose(run.states[-1].qd, 0, atol=1e-12)
+
+
+def test_what_was_found_of_sets_of_points_can_be_forgotten(monkeypatch):
+    """A crate that falls on an edge, then on its face, and comes to rest."""
+    tree, q = crate(0.4)
+    q = tree.integrate(q, [0.3, 0, 0, 0, 0, 0.045])
+    kept = sd.simulate(tree, sd.State(tree, q), 0.2, step=0.05)
+    monkeypatch.setattr(bounded, "MOST_KEPT", 0)
+    assert happened(kept) == [("touch", (1, 3)), ("touch", (0, 2)), ("rest", (0, 1, 2, 3))]
+    assert_array_equal(sd.simulate(tree, sd.State(tree, q), 0.2, step=0.05).q, kept.q)
 
 
 @pytest.mark.soak

@@ -4,8 +4,9 @@ docs/mathematics.md §8, §13, §14.
 """
 
 import copy
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +63,8 @@ REDUNDANT = 1e-10
 IN_A_LINE = 3e-5
 # Of 1 / mass along the normal of a sliding point, what friction leaves of it where the point jams.
 JAMMED = 1e-9
+# Sets of freedoms and points of which something is kept, before all is forgotten.
+MOST_KEPT = 1000
 
 
 class Acting(NamedTuple):
@@ -116,23 +119,16 @@ class _Layout(NamedTuple):
     normals: slice
     rough: Indices
     tangents: Indices
-    # The rows of points among those of all points; with them, the tangents of points that slide.
-    chosen: Indices
+    # The rows of the normals of points that slide; of all, and then their tangents, among those of all points.
+    smooth: Indices
     every: Indices
-    # What friction makes of ``every``: the columns of forces, with its share at these places.
-    weights: Array
-    places: Indices
     islands: list[_Island]
 
 
 class _System(NamedTuple):
-    """u = A Bᵀ λ + b of some rows: A = R Z and B = C Z, with rows R of what is constrained, columns C of the forces.
-
-    The mobility is P = Z Zᵀ.
-    """
+    """u = A Bᵀ λ + b: A = R Z, B = C Z, with rows R of what is constrained, columns C of the forces, and P = Z Zᵀ."""
 
     at: _Layout
-    R: Array
     A: Array
     B: Array
     b: Array
@@ -165,6 +161,8 @@ class Bounded:
         self.bodies = np.array([bodies.index(pair) for pair in bodies], dtype=np.intp)[owner]
         for contact in contacts:
             contact.check_slides()
+        # Of each point, the serial number of its contact and which of its points it is.
+        self.keys = [(contact.serial, i) for contact in contacts for i in range(len(contact.spots))]
         # The tree in which the freedoms that are held do not move, by these.
         self._known: dict[tuple[int, ...], Closure] = {}
         # What has been found of some freedoms and points: their rows, and the freedoms of their islands.
@@ -213,12 +211,13 @@ class Bounded:
         """Let all points be open."""
         k = len(self.mu)
         self.state, self.slip = np.full(k, OPEN), np.zeros((k, 2))
+        for known in (self._known, self._layouts, self._moved, self._active):
+            if len(known) > MOST_KEPT:
+                known.clear()
         # Slips that begin in a plane, forces that are possible where those of least norm are not, the speed after the
         # last step, and what helps to find directions.
         self.young, self.speed = np.zeros(k, dtype=bool), np.zeros(k)
         self.start: Array | None = None
-        # A state, and the points that are open in it and can touch.
-        self._opened = b"", np.zeros(k, dtype=bool)
         # Slips that begin at rest now.
         self.begun = np.zeros(k, dtype=bool)
         self.guess: dict[tuple[int, ...], Array] = {}
@@ -228,18 +227,11 @@ class Bounded:
         """Whether all slips that begin in a plane have a clear direction, so that the stiff motion is smooth."""
         return bool(self.young.any() and (self.speed[self.young] > SLOW).all())
 
-    def keys(self, points: Iterable[int]) -> list[tuple[int, int]]:
-        """The contacts of points, by serial number, and which of their own points these are."""
-        return [(contact.serial, own) for contact, (own,), _ in (next(self.grouped([i])) for i in points)]
-
     def grouped(self, points: Sequence[int]) -> Iterator[tuple[Contact, tuple[int, ...], list[int]]]:
-        """The contacts of some points, with these points, and where they are among the points of all."""
-        owner = self.contacts.owner
-        for k, contact in enumerate(self.contacts.contacts):
-            at = [i for i in points if owner[i] == k]
-            if at:
-                first = int(np.searchsorted(owner, k))
-                yield contact, tuple(i - first for i in at), at
+        """The contacts of some points in their order, with these points, and where they are among the points of all."""
+        for k, group in itertools.groupby(points, self.contacts.owner.__getitem__):
+            at = list(group)
+            yield self.contacts.contacts[k], tuple(self.keys[i][1] for i in at), at
 
     # Rows and forces
 
@@ -287,13 +279,13 @@ class Bounded:
         """The equations of what is held and of some points; from the accelerations without them, and directions."""
         at, R, moves = self._constrained(rows, Z, points, points[self.state[points] == STICKS])
         b, n = R @ free, len(R)
-        b[len(at.held) :] += rows.drift.take(at.chosen)
+        b[len(at.held) :] += rows.drift.take(at.every[: n - len(at.held)])
         A = B = moves[:n]
-        if len(moves) > n:
-            weights = at.weights.copy()
-            weights.put(at.places, -self.mu[at.slides, None] * slip[at.slides])
-            B = weights @ moves
-        return _System(at, R, A, B, b)
+        if len(moves) > n:  # what slides has forces in the plane of its normal and its slip
+            pushed, across = -self.mu[at.slides, None] * slip[at.slides], moves[n:].reshape(len(at.slides), 2, -1)
+            B = A.copy()
+            B[at.smooth] += (pushed[:, None] @ across)[:, 0]
+        return _System(at, A, B, b)
 
     def _constrained(
         self, rows: ContactRows, Z: Array, points: Indices, sticks: Indices
@@ -304,7 +296,7 @@ class Bounded:
         R = rows.jacobian.reshape(-1, len(Z)).take(at.every, axis=0)
         if self.held.size:
             R = np.concatenate([np.eye(len(Z))[self.held], R])
-        return at, R[: len(at.weights)], R @ Z
+        return at, R[: len(R) - 2 * len(at.slides)], R @ Z
 
     def _laid_out(self, points: Indices, sticks: Indices) -> _Layout:
         """Where the rows of some points are, some of which stick."""
@@ -318,12 +310,9 @@ class Bounded:
             n_at, t_at = (np.searchsorted(at, part[within]).tolist() for part in (rough, tangents))
             islands.append(_Island(at if len(at) < n else slice(None), within, n_at, t_at))
         of_sticks, of_slides = ((3 * own[:, None] + (1, 2)).ravel() for own in (sticks, slides))
-        normals, chosen = slice(h, h + len(points)), np.concatenate([3 * points, of_sticks])
-        every, weights = np.concatenate([chosen, of_slides]), np.eye(n, n + len(of_slides))
-        places = (h + np.searchsorted(points, slides))[:, None] * weights.shape[1] + n
-        places = places + np.arange(len(of_slides)).reshape(-1, 2)
-        rows = normals, rough, tangents, chosen, every
-        return _Layout(self.held, points, sticks, slides, *rows, weights, places, islands)
+        smooth, every = h + np.searchsorted(points, slides), np.concatenate([3 * points, of_sticks, of_slides])
+        rows = slice(h, h + len(points)), rough, tangents, smooth, every
+        return _Layout(self.held, points, sticks, slides, *rows, islands)
 
     def _bounds(self, largest: Array, touching: Flags) -> tuple[Array, Array]:
         """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
@@ -382,8 +371,6 @@ class Bounded:
         points = np.flatnonzero(self._near(q))
         if points.size:
             points = points[self.contacts.rows(q, qd).rates[points, 0] <= -SLIGHT]
-        if not self.stops.keys:
-            return points, NONE
         return points, np.flatnonzero(self._touching(q) & (self.stops.approach(qd) > REST))
 
     def _near(self, q: Array) -> Flags:
@@ -437,8 +424,9 @@ class Bounded:
         if not at.size:
             return q
         rows, Z = self.rows(q, qd, at, self.held)
+        layout, R, moves = self._constrained(rows, Z, at, NONE)
         gaps = np.concatenate([np.zeros(len(self.held)), rows.gaps[at]])
-        return self.tree.model.configurations.integrate(q, -_shift(*self._constrained(rows, Z, at, NONE), Z, gaps))
+        return self.tree.model.configurations.integrate(q, -_shift(layout, moves[: len(R)], Z, gaps))
 
     # Between events
 
@@ -575,7 +563,7 @@ class Bounded:
         if not levels:
             return Acting(qdd, heat, own=(x, own, slip))
         out, (excess, normals, tangents) = -np.ones((len(state), 2)), self._excess(x, own)
-        beyond = max(map(_largest, (excess, normals, tangents))) > 0
+        beyond = any((part > 0).any() for part in (excess, normals, tangents))
         if several and beyond and not _undetermined(x)[x.at.normals][[k for k, *_ in rubs]].any():
             # Of several that bear a load together one may be beyond its bound at rest.
             terms = self._terms(x, Z, q, qd, force)
@@ -649,7 +637,7 @@ class Bounded:
         q = self._shut(q, qd, closed)
         rows, Z = self.rows(q, qd, closed, self.held)
         at, R, moves = self._constrained(rows, Z, closed, np.flatnonzero(sticks))
-        qd = qd - _shift(at, R, moves, Z, R @ qd)
+        qd = qd - _shift(at, moves[: len(R)], Z, R @ qd)
         qd[self.held] = 0.0
         return q, qd
 
@@ -671,10 +659,7 @@ class Bounded:
 
     def depths(self, q: Array) -> Array:
         """Numbers that rise through zero when open points touch, (k,), m."""
-        key = self.state.tobytes()
-        if key != self._opened[0]:
-            self._opened = key, self.moves & (self.state == OPEN)
-        return np.where(self._opened[1], -self.contacts.gaps(q)[0], -1.0)
+        return np.where(self.moves & (self.state == OPEN), -self.contacts.gaps(q)[0], -1.0)
 
     def change(self, k: int, q: Array, qd: Array) -> None:
         """Set in q or q̇ what is known but for rounding when the level k rises: a position at a stop, a rate of rest."""
@@ -759,11 +744,6 @@ def _undetermined(x: _System) -> Flags:
     return found
 
 
-def _shift(at: _Layout, R: Array, moves: Array, Z: Array, y: Array) -> Array:
+def _shift(at: _Layout, A: Array, Z: Array, y: Array) -> Array:
     """The v with R v = y that is least in the metric of M."""
-    A = moves[: len(R)]
-    return np.asarray(Z @ (A.T @ _balance(_System(at, R, A, A, -y), None)[0]))
-
-
-def _largest(x: Array) -> float:
-    return float(x.max(initial=-1.0))
+    return np.asarray(Z @ (A.T @ _balance(_System(at, A, A, -y), None)[0]))

@@ -424,8 +424,7 @@ class HybridSimulation:
             lost = 0.0
         if struck.ends:
             self._report_contact(t + max(struck.ends.values()), y, "rest", [*struck.ends])
-        for key in bounded.keys(struck.hits.tolist()):
-            self.touching[key] = None
+        self.touching.update({bounded.keys[i]: None for i in struck.hits.tolist()})
         for k in struck.stops.tolist():
             self._report(t, y, bounded.stops, k, struck.pushes, lost)
             lost, struck.pushes[:] = 0.0, 0.0
@@ -447,10 +446,9 @@ class HybridSimulation:
         equations, bounded = self.equations, self.equations.bounded
         if bounded is None or not equations.touching:
             return False
-        before, keys = self.touching, bounded.keys(range(len(bounded.state)))
-        self.touching = dict(zip(keys, bounded.state.tolist(), strict=True))
-        found: dict[str, list[int]] = {}
-        for point, key in enumerate(keys):
+        before, found = self.touching, dict[str, list[int]]()
+        self.touching = dict(zip(bounded.keys, bounded.state.tolist(), strict=True))
+        for point, key in enumerate(bounded.keys):
             what = CHANGES.get((before.get(key), self.touching[key]))
             if what is not None:
                 found.setdefault(what, []).append(point)

@@ -521,14 +521,30 @@ def test_numbers_that_have_no_derivatives():
     for name, other in (("width", tree), ("mass", changed)):
         with pytest.raises(sd.UnknownNameError, match=name):
             asked(name, other)
-    chain = sd.KinematicTree()
-    chain.attach(bar(1, 1), to="base", joint=sd.free(name="float"), name="one")
-    far = sympy.Symbol("far", positive=True)
-    chain.attach(bar(1, 1), to="one", joint=sd.revolute("z", (0, far, 0)), at=(1, 0, 0), name="two")
-    numbers = chain.subs({"far": 0.1})
+    with pytest.raises(sd.ScrewdynError, match="a change reverses joint 'two', whose home depends on a parameter"):
+        reversed_joint(0.1, {"at": (sympy.Symbol("far"), 0, 0)}, sensitivities=["far"])
+
+
+def reversed_joint(value, place, **options):
+    """Two bodies that float, of which the second one becomes the root."""
+    tree = sd.KinematicTree()
+    tree.attach(bar(1, 1), to="base", joint=sd.free(name="float"), name="one")
+    joint = sd.revolute("z", place.pop("axis", (0, 0, 0)), damping=0.3)
+    tree.attach(bar(1, 1), to="one", joint=joint, name="two", **place)
+    numbers = tree.subs({"far": value})
+    state = sd.State(numbers, numbers.neutral(), np.linspace(0.3, 0.9, 7))
     events = [sd.Reroot("two", time=0.05)]
-    with pytest.raises(sd.ScrewdynError, match="a change reverses joint 'two', whose axis or forces depend"):
-        sd.simulate(numbers, sd.State(numbers), 0.1, events=events, sensitivities=["far"])
+    return sd.simulate(numbers, state, 0.1, events=events, rtol=1e-11, atol=1e-13, **options)
+
+
+def test_a_symbol_in_the_axis_of_a_joint_that_is_reversed():
+    far, h = sympy.Symbol("far"), 1e-4
+    end, *ends = (reversed_joint(0.1 + s, {"axis": (0, far, 0)}).states[-1] for s in (0.0, h, -h))
+    run = reversed_joint(0.1, {"axis": (0, far, 0)}, sensitivities=["far"])
+    q, space = [x.q for x in ends], end.tree.model.configurations
+    by_q = (space.difference(end.q, q[0]) - space.difference(end.q, q[1])) / (2 * h)
+    expected = np.concatenate([by_q, (ends[0].qd - ends[1].qd) / (2 * h)])
+    np.testing.assert_allclose(run.sensitivity(0.1)[:, -2], expected, atol=1e-7 * np.abs(expected).max())
 
 
 @pytest.mark.slow

@@ -836,10 +836,8 @@ def _without(columns: Array, rows: npt.NDArray[np.intp]) -> Array:
 
 def _stopping(tree: Robot, q: Array, rows: npt.NDArray[np.intp]) -> Array:
     """The rates after an impact that stops some freedoms, of the rates before, (nv, nv)."""
-    found = np.array([tree.impulse_response(q, one) for one in np.eye(tree.nv)[rows]])
-    if tree.loops:
-        found -= tree._closing(np.tile(q, (len(rows), 1)), found @ tree.constraint_jacobian(q).T)[0]
-    return _without(found.T, rows)
+    by_tau = tree.model.derived(Derivatives).forward_dynamics(q, *np.zeros((2, tree.nv)))[2]
+    return _without(by_tau[:, rows], rows)
 
 
 def _by_momenta(tree: Robot, q: Array, qd: Array, after: Robot, state: State, kept: Array) -> Array:

@@ -414,6 +414,11 @@ class Sensitivities:
 
     def joined(self, other: Sensitivities) -> Sensitivities:
         """The derivatives of a run that is continued by another one, by the parameters of both."""
+        end, begin = self._stretches[-1].motion.tree, other._stretches[0].motion.tree
+        if end.topology is not begin.topology and any(isinstance(x, Symbol) for x in self._quantities):
+            raise ScrewdynError(
+                "no derivatives of this run: the tree has been changed between its two parts; let changes be events"
+            )
         stretches = [replace(x) for x in (*self._stretches, *other._stretches)]
         return Sensitivities(stretches, tuple(dict.fromkeys((*self._wanted, *other._wanted))))
 

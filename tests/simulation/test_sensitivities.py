@@ -504,6 +504,23 @@ def test_a_length_of_a_closed_loop_is_a_symbol():
     np.testing.assert_allclose(P, expected, atol=1e-7 * np.abs(expected).max())
 
 
+def test_symbols_in_a_run_in_two_parts():
+    """The second part goes on with the tree of the first one, and knows the symbols that this has."""
+    tree, lock = design().subs(SYMBOLS), sd.Lock("disc", time=0.02)
+    state, options = sd.State(tree, [0.4, -0.3, 0.2], [2.5, -0.8, 0.3]), {"rtol": 1e-10, "step": 0.01}
+    names = ["mass", "length"]
+    whole = sd.simulate(tree.copy(), state, 0.08, events=[lock], sensitivities=names, **options)
+    first = sd.simulate(tree, state, 0.04, events=[lock], sensitivities=names, **options)
+    options |= {"sensitivities": True, "t0": 0.04}
+    both = first + sd.simulate(tree, sd.State(tree, first.states[-1].q, first.states[-1].qd), 0.04, **options)
+    expected = whole.sensitivity(0.08)
+    np.testing.assert_allclose(both.sensitivity(0.08), expected, atol=1e-8 * np.abs(expected).max())
+    tree.set_inertia("b", bar(2, 1))
+    other = sd.simulate(tree, sd.State(tree, first.states[-1].q, first.states[-1].qd), 0.04, **options)
+    with pytest.raises(sd.ScrewdynError, match="the tree has been changed between its two parts"):
+        first + other
+
+
 @pytest.mark.slow
 def test_numbers_that_have_no_derivatives():
     tree, q, qd = design().subs(SYMBOLS), [0.4, -0.3, 0.2], [2.5, -0.8, 0.3]

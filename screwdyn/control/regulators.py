@@ -31,20 +31,28 @@ class _Regulator(Law):
     """τ = τ_d − K [q ⊖ q_d; q̇ − q̇_d] of all freedoms."""
 
     @abstractmethod
-    def _now(self, t: float, state: State) -> tuple[_Part, Array, Array, Array, Array]:
-        """The freedoms at a time, and q_d, q̇_d, τ_d and K."""
+    def _now(self, t: float, state: State) -> tuple[list[int], Array, Array, Array, Array]:
+        """Indices of the active freedoms at a time, and q_d, q̇_d, τ_d and K."""
 
     def __call__(self, t: float, state: State) -> Array:
         """Torques of all freedoms of the state's tree, (nv,), N m or N; zero for passive ones."""
         check_state("the law", state)
-        return _fed_back(self, state, *self._now(t, state))
+        return self._fed_back(state, *self._now(t, state))
+
+    def _fed_back(self, state: State, active: list[int], q: Array, qd: Array, tau: Array, gain: Array) -> Array:
+        """τ − K x, clipped at what motors can give."""
+        plan, torque = self._planned(state), np.zeros_like(state.qd) + tau
+        configurations = plan.tree.model.configurations
+        error = configurations.difference(configurations.normalized(q), state.q)
+        torque[active] -= gain @ np.concatenate([error, state.qd - qd])
+        return self._clipped(plan, torque)
 
     def _by_state(self, plan: Any, t: float, state: State) -> Array:
-        part, q, _, _, gain = self._now(t, state)
+        active, q, _, _, gain = self._now(t, state)
         n, by = len(state.qd), np.eye(2 * len(state.qd))
         by[:n, :n] = difference_by_state(plan.tree, plan.tree.model.configurations.normalized(q), state.q)
         found = np.zeros((n, 2 * n))
-        found[part.active] = -gain @ by
+        found[active] = -gain @ by
         return found
 
 
@@ -99,12 +107,12 @@ class LQR(_Regulator):
             )
         self.tau = model.tau
         self.cost, self.gain = _riccati(model, *_weights(model, Q, R))
-        self._part = _Part(model.coordinates, _indices(model), np.zeros(1), self.tau, self.gain)
+        self._freedoms, self._active = model.coordinates, _indices(model)
 
-    def _now(self, t: float, state: State) -> tuple[_Part, Array, Array, Array, Array]:
-        if state.coordinates != self._part.coordinates:
-            raise _other_freedoms(state, t, self._part.coordinates)
-        return self._part, self.q, np.zeros(len(state.qd)), self.tau, self.gain
+    def _now(self, t: float, state: State) -> tuple[list[int], Array, Array, Array, Array]:
+        if state.coordinates != self._freedoms:
+            raise _other_freedoms(state, t, self._freedoms)
+        return self._active, self.q, np.zeros(len(state.qd)), self.tau, self.gain
 
     def _recorded(self, at: Any) -> list[Any]:
         _check_numbers(at, passive=True)
@@ -147,7 +155,7 @@ class TimeVaryingLQR(_Regulator):
             if motion.t[0] < motion.t[-1]:
                 self._parts.append(_along(motion, Q, R, final))
 
-    def _now(self, t: float, state: State) -> tuple[_Part, Array, Array, Array, Array]:
+    def _now(self, t: float, state: State) -> tuple[list[int], Array, Array, Array, Array]:
         fitting = [part for part in self._parts if part.coordinates == state.coordinates]
         if not fitting:
             raise _other_freedoms(state, t, self._parts[0].coordinates)
@@ -158,7 +166,7 @@ class TimeVaryingLQR(_Regulator):
         w = (now - part.t[k]) / (part.t[k + 1] - part.t[k])
         tau, gain = ((1 - w) * x[k] + w * x[k + 1] for x in (part.torques, part.gains))
         q, qd = np.split(part.motion(now), [len(state.q)])
-        return part, q, qd, tau, gain
+        return part.active, q, qd, tau, gain
 
     _given = ("t", "q", "qd")
 
@@ -187,8 +195,7 @@ class TimeVaryingLQR(_Regulator):
         tau[active], K = K[: len(active)], K[len(active) :].reshape(-1, 2 * n)
         (y0, r0), (y1, r1) = (row[held:].reshape(2, 2 * n) for row in (before, after))
         y = y0 + x * x * (3.0 - 2.0 * x) * (y1 - y0) + h * x * (1.0 - x) * ((1.0 - x) * r0 - x * r1)
-        part = _Part(names, active, before[:1], tau, K)
-        return [_fed_back(at.host(self), at, part, y[:n], y[n:], tau, K) * at.present]
+        return [at.host(self)._fed_back(at, active, y[:n], y[n:], tau, K) * at.present]
 
 
 class _Part(NamedTuple):
@@ -199,16 +206,7 @@ class _Part(NamedTuple):
     t: Array
     torques: Array
     gains: Array
-    motion: Any = None
-
-
-def _fed_back(law: Law, state: State, part: _Part, q: Array, qd: Array, tau: Array, gain: Array) -> Array:
-    """τ − K x, clipped at what motors can give."""
-    plan, torque = law._planned(state), np.zeros_like(state.qd) + tau
-    configurations = plan.tree.model.configurations
-    error = configurations.difference(configurations.normalized(q), state.q)
-    torque[part.active] -= gain @ np.concatenate([error, state.qd - qd])
-    return law._clipped(plan, torque)
+    motion: Any
 
 
 def _other_freedoms(state: State, t: float, own: tuple[str, ...]) -> ScrewdynError:

@@ -437,7 +437,8 @@ class Compiled(Numbers, Configurations, TakesOut):
             self._in_parts(compute, given.count, _STEPS / (steps if given.single else samples * every))
             done += reached
             state, step = [x[-1] for x in outputs], after
-            given.stop(state)
+            if given.lanes is not None and given.lanes.union.limits.keys:
+                given.lanes.stop(*state[:2])
         return done
 
     def _in_parts(self, compute: Callable[[slice], Any], states: int, least: float) -> list[Any]:
@@ -697,7 +698,7 @@ class _Inputs:
         touching = [np.zeros((self.count, 3 * len(model.points)))] if model.points else []
         self.state = [self.q, self.qd, *touching]
         self._union, self._due = union, [np.broadcast_to(x, self.batch).reshape(self.count) for x in due]
-        self._lanes: Lanes | None = None
+        self.lanes: Lanes | None = None
         self._varied = [self._runs(sums(model, self.rows, self._payload, {}))] if self.rows and not union else []
         self._steps = {
             group: np.broadcast_to(x, (len(x), *self.batch, x.shape[-1])).reshape(len(x), self.count, x.shape[-1])
@@ -756,27 +757,17 @@ class _Inputs:
         assert self._union is not None
         bodies = {name: self._runs(x) for name, x in self._payload.items()}
         due = np.array(self._due, dtype=np.int64).reshape(-1, self.count)
-        self._lanes = Lanes(self._union, due, bodies, self.rows, stepper)
-        self._varied = self._lanes.inputs
-        self._lanes.check_start(self.q)
-
-    @property
-    def breaks(self) -> Sequence[int]:
-        """The steps before which something changes."""
-        return self._lanes.steps if self._lanes else ()
+        self.lanes = Lanes(self._union, due, bodies, self.rows, stepper)
+        self._varied = self.lanes.inputs
+        self.lanes.check_start(self.q)
 
     def changed(self, step: int, state: list[Array]) -> list[Array]:
         """The state after the changes before a step."""
-        if self._lanes is None or step not in self.breaks:
+        if self.lanes is None or step not in self.lanes.steps:
             return state
         state = [x.copy(order="K") for x in state]
-        self._lanes.change(step, *state[:2])
+        self.lanes.change(step, *state[:2])
         return state
-
-    def stop(self, state: Sequence[Array]) -> None:
-        """Let stops act on the state after a step, in place."""
-        if self._union is not None and self._lanes is not None and len(self._union.limits.rows):
-            self._lanes.stop(*state[:2])
 
     def inputs(self, start: int, end: int, t: float, state: Sequence[Array]) -> list[Array]:
         """The inputs of the compiled code for steps from start to end, at time t: (count, n), or (count, steps, n)."""
@@ -808,8 +799,8 @@ class _Inputs:
         # Links that no joint moves relative to each other push nothing, wherever they are.
         moves = np.abs(of.contact_jacobian(self.q[:1])).max(axis=(0, 2, 3)) > KEPT_ANYWAY
         gaps = np.where(moves, of.contact_gaps(self.q), 0.0)
-        if self._lanes is not None and self.apart:
-            gaps[:, list(self.apart)] += self._lanes.inputs[-1]
+        if self.lanes is not None and self.apart:
+            gaps[:, list(self.apart)] += self.lanes.inputs[-1]
         if gaps.min(initial=0.0) < -_PUSHED * dt:
             run = int(gaps.min(axis=1).argmin())
             at, depth = contacts.deepest(gaps[run])
@@ -857,7 +848,7 @@ def _calls(steps: int, every: int, given: _Inputs) -> Iterator[tuple[int, int]]:
         longest = max(1, min(longest, _ROWS // given.rows_per_step))
     most = max(1, min(longest // every, _ROWS // sum(x.shape[1] for x in given.state)))
     k = 0
-    for end in (*given.breaks, steps):
+    for end in (*(given.lanes.steps if given.lanes else ()), steps):
         while k < end:
             some = min(longest, every - k % every, end - k)
             samples = min(most, (end - k) // every) if some == every else 1

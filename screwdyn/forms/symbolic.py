@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import sympy
@@ -25,13 +25,6 @@ from screwdyn.physics.recursions.links import FRAMES, frame_code
 
 Matrix: TypeAlias = sympy.ImmutableDenseMatrix
 Form = TypeVar("Form")
-
-
-class _Found(NamedTuple):
-    """The results of a quantity on the tape, and the freedoms of a contribution."""
-
-    parts: list[Scalars]
-    coordinates: tuple[str, ...] = ()
 
 
 class Symbolic:
@@ -80,7 +73,8 @@ class Symbolic:
     def __init__(self, model: Model, derivation: Derivation) -> None:
         self._model = model
         self._derivation = derivation
-        self._found: dict[Hashable, _Found] = {}
+        # Results on the tape, of a contribution with its freedoms.
+        self._found: dict[Hashable, tuple[list[Scalars], tuple[str, ...]]] = {}
         self.coordinates, self.positions = model.coordinates, model.positions
         inputs = {x: Matrix(len(names), 1, [symbol(x, name) for name in names]) for x, names in self._names.items()}
         self.q, self.qd, self.qdd, self.tau, self.qd_ref, self.qdd_ref = self._inputs = (*inputs.values(),)
@@ -134,9 +128,9 @@ class Symbolic:
             others = dependent(model, J[np.argmax(least)], len(constraints), chosen)
             subject = subject_of(model, self._derivation.tape, [model.constraints[k] for k in constraints], read)
             subject = subject._replace(positions=self.positions, coordinates=self.coordinates)
-            self._found[key] = _Found([*dependent_rates(self._derivation.tape, subject, chosen, others)])
+            self._found[key] = [*dependent_rates(self._derivation.tape, subject, chosen, others)], ()
         M, C, g = self.mass_matrix(), self.coriolis_matrix(), self.gravity_vector()
-        Z, rate = map(self._derivation.matrix, self._found[key].parts)
+        Z, rate = map(self._derivation.matrix, self._found[key][0])
         Z_dot = rate * Z
         names = tuple(self.coordinates[k] for k in chosen)
         return Reduced(names, Z.T * M * Z, Z.T * (M * Z_dot + C * Z), Z.T * g, Z, Z_dot)
@@ -155,7 +149,7 @@ class Symbolic:
         ScrewdynError
             If there is no such quantity, or a link is missing.
         """
-        parts = [part for name in functions for part in self._recorded(self._request(name)).parts]
+        parts = [part for name in functions for part in self._recorded(self._request(name))[0]]
         return self._derivation.shared(parts, self._symbols)
 
     def subs(self, form: Form, values: Mapping[Any, Any]) -> Form:
@@ -253,7 +247,7 @@ class Symbolic:
     def _handover(self, function: str, link: str | None, frame: Frame | None) -> Handover:
         request = self._request(function, link, frame)
         arguments = {group: self._names[group] for group in request.entry.arguments}
-        parts = self._recorded(request).parts
+        parts, _ = self._recorded(request)
         configurations = self._model.configurations
         return Handover(self._derivation, request.entry.name, parts, arguments, self.parameters, configurations)
 
@@ -277,18 +271,18 @@ class Symbolic:
             function = f"{function}:{UnknownNameError.check(link, links)}"
         return requested(function if frame is None else f"{function}:{FRAMES[frame_code(frame)]}", links)
 
-    def _recorded(self, request: Request) -> _Found:
-        """The results of a request on the derivation's tape."""
+    def _recorded(self, request: Request) -> tuple[list[Scalars], tuple[str, ...]]:
+        """The results of a request on the derivation's tape, and the freedoms of a contribution."""
         name, link, tape = request.entry.name, request.link, self._derivation.tape
         key = name, link, request.code
         if key not in self._found:
             subject = request.subject(self._model, tape, self._derivation.scalars)
             subject = subject._replace(positions=self.positions, coordinates=self.coordinates)
-            found = _Found(results(request, self._model, tape, subject, plain=True))
+            parts = results(request, self._model, tape, subject, plain=True)
+            self._found[key] = parts, ()
             if name in SHARES:
-                share: Any = share_of(self._model, name, str(link))(*found.parts)
-                found = _Found([*share.arrays], share.coordinates)
-            self._found[key] = found
+                share: Any = share_of(self._model, name, str(link))(*parts)
+                self._found[key] = [*share.arrays], share.coordinates
         return self._found[key]
 
     def _form(self, request: Request, expand: bool) -> Any:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from screwdyn.changes.change import Happened
 from screwdyn.core import Array, InertiaError, ScrewdynError, ShapeError, UnknownNameError, expressions
 from screwdyn.forms.derivatives import Derivatives
-from screwdyn.mechanism import Joint, Link, Topology, check_untouched, pose_at
+from screwdyn.mechanism import Link, Topology, check_untouched
 from screwdyn.mechanism.inertia import INERTIAL, Inertia
 from screwdyn.mechanism.link import Locked
 from screwdyn.physics import Robot, State
@@ -93,6 +93,9 @@ class Quantity:
         """Let a function have them."""
         yield
 
+    def pass_on(self, tree: Robot, more: Array, moved: Robot) -> None:
+        """Note the tree after a change, and what the change made of :meth:`tree` before it."""
+
 
 class Body(Quantity):
     """The ten numbers of a link, and sizes that a body allows: m, m r and m r² with r its least radius of gyration."""
@@ -156,46 +159,29 @@ class Number(Quantity):
 
 
 class Symbol(Quantity):
-    """A symbol of the tree at the start of a run, and the structures that other values of it give."""
+    """A symbol of the tree at the start of a run, and what the run does to trees with other values of it.
+
+    Homes of links, loops and locked joints are parameters of their own, but those of the tree that it begins with.
+    """
 
     def __init__(self, name: str, tree: Robot) -> None:
         assert tree._bound is not None
+        origin, values, start = tree._bound
         self.names = (name,)
-        origin, values, self.start = tree._bound
         own = {x: value for x, value in values.items() if x.name == name}  # of different assumptions
         size = abs(float(next(iter(own.values())))) or 1.0
         self.sizes = np.array([size])
         larger = {s * size: {x: value + s * size for x, value in own.items()} for s in (_STEP, -_STEP)}
-        self.moved = {s: origin.subs(values | more).topology for s, more in larger.items()}  # type: ignore[attr-defined]
+        there: Any = {(start, more): origin.subs(values | x) for more, x in larger.items()}  # type: ignore[attr-defined]
+        self.trees: dict[tuple[Topology, float], Robot] = there
 
     def tree(self, tree: Robot, more: Array) -> Robot:
-        """A tree with the bodies, joints and gravity of another value; homes are parameters of their own."""
-        tree, moved = tree.copy(), self.moved[float(more[0])]
-        before, now, found = self.start.attachments, moved.attachments, []
-        for name, at in tree.topology.attachments.items():
-            if name in before:
-                then, link, joint, locked = before[name], at.link, at.joint, at.locked
-                if link.inertia is then.link.inertia:
-                    link = replace(link, inertia=now[name].link.inertia)
-                if joint is then.unlocked.joint:
-                    joint = now[name].unlocked.joint
-                elif locked is not None and locked.joint is then.unlocked.joint:
-                    other = locked._replace(joint=now[name].unlocked.joint)
-                    q = np.array(locked.q)
-                    T, X = pose_at(other.joint, q), pose_at(locked.joint, q)
-                    locked = _slid(other, at.name, screw.log(screw.inverse(T) @ X))
-                found.append(replace(at, link=link, joint=joint, locked=locked))
-        loops = dict(tree.topology.loops)
-        for name, loop in loops.items():
-            if name in self.start.loops and loop.joint is self.start.loops[name].joint:
-                loops[name] = replace(loop, joint=moved.loops[name].joint)
-        tree.topology = replace(tree.topology.with_attachments(*found), loops=loops, gravity=moved.gravity)
-        return tree
+        """A tree with the bodies, joints and gravity of another value."""
+        return self.trees.get((tree.topology, float(more[0])), tree)
 
-    def homes(self) -> Homes:
-        """How home poses move with it, (6, 1) each."""
-        start, (plus, minus) = _homes(self.start), (_poses(_homes(x)) for x in self.moved.values())
-        return _twists(start, (plus - minus)[..., None] / (2 * _STEP * self.sizes))
+    def pass_on(self, tree: Robot, more: Array, moved: Robot) -> None:
+        """Note what a change made of its tree; the tree itself then has the homes."""
+        self.trees[tree.topology, float(more[0])] = _placed(moved, _homes(tree.topology))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,8 +200,9 @@ class Direction:
         if not s:
             return tree
         if (tree, s) not in self._made:
-            moved = _with_homes(tree, {x: s * twist for x, twist in self.homes.items()}) if self.homes else tree
-            self._made[tree, s] = self.quantity.tree(moved, s * self.more)
+            at = _homes(tree.topology) if self.homes else {}
+            moved = _placed(tree, {x: at[x] @ screw.exp(s * twist) for x, twist in self.homes.items()})
+            self._made[tree, s] = moved if self.homes else self.quantity.tree(tree, s * self.more)
         return self._made[tree, s]
 
     def change(self, happened: Happened, s: float) -> Any:
@@ -376,14 +363,12 @@ class Sensitivities:
         P = np.zeros((2 * n, len(self.parameters)))
         P[:, : 2 * n] = np.eye(2 * n)
         T, homes = np.zeros((n, len(self.parameters))), Homes()
-        for name, symbol in symbols.items():
-            for key, twist in symbol.homes().items():
-                homes.setdefault(key, np.zeros((6, P.shape[1])))[:, [self.parameters.index(name)]] = twist
         stretches[0].moving = self._moving(homes, 2 * n)
-        if first.tree.loops:
+        if first.tree.loops or symbols:  # as a change that has no effect, but by other homes
             q, qd, tree = first.q[0], first.qd[0], first.tree
             start_state = _moved(tree, q, qd, np.zeros(2 * n))
-            P = self._across(stretches[0], q, qd, P, lambda tree, state, d, s: state, tree, start_state)[0]
+            P, homes = self._across(stretches[0], q, qd, P, lambda tree, state, d, s: state, tree, start_state)
+            stretches[0].moving = self._moving(homes, 2 * n)
         stretches[0].begin(None)
         for x, later, timed in zip(stretches, [*stretches[1:], None], times, strict=True):
             P, T = self._through(x, P, T)
@@ -429,6 +414,11 @@ class Sensitivities:
 
     def joined(self, other: Sensitivities) -> Sensitivities:
         """The derivatives of a run that is continued by another one, by the parameters of both."""
+        end, begin = self._stretches[-1].motion.tree, other._stretches[0].motion.tree
+        if end.topology is not begin.topology and any(isinstance(x, Symbol) for x in self._quantities):
+            raise ScrewdynError(
+                "no derivatives of this run: the tree has been changed between its two parts; let changes be events"
+            )
         stretches = [replace(x) for x in (*self._stretches, *other._stretches)]
         return Sensitivities(stretches, tuple(dict.fromkeys((*self._wanted, *other._wanted))))
 
@@ -669,11 +659,12 @@ class Sensitivities:
                     state = d.change(happened, s).happen(other, state).state
             return state
 
-        if x.changes[-1].what is None:
-            here = tree.copy()
-            state = changed(here, State.of(here, q, qd), Direction(np.zeros(len(P))), 0.0)
+        here, last = later.motion.tree, x.changes[-1]
+        if last.what is None:
+            other = tree.copy()
+            state = changed(other, State.of(other, q, qd), Direction(np.zeros(len(P))), 0.0)
         else:
-            here, state = later.motion.tree, x.changes[-1].event.state
+            state = last.event.state
         P, homes = self._across(x, q, qd, P + np.outer(flow, delays), changed, here, state)
         return P - np.outer(after, delays), self._moving(homes, 2 * later.n)
 
@@ -722,7 +713,9 @@ class Sensitivities:
         def outcome(d: Direction, s: float) -> Array:
             other = d.tree(tree, s).copy()
             after = change(other, _moved(other, q, qd, s * d.state), d, s)
-            _check_joints(other.topology, (d.quantity.tree(here, s * d.more) if s else here).topology)
+            if d.homes:
+                _check_joints(other.topology, here.topology)
+            d.quantity.pass_on(here, s * d.more, other)
             moved = _poses(_homes(other.topology)) - poses
             return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, moved.ravel()])
 
@@ -848,10 +841,8 @@ def _without(columns: Array, rows: npt.NDArray[np.intp]) -> Array:
 
 def _stopping(tree: Robot, q: Array, rows: npt.NDArray[np.intp]) -> Array:
     """The rates after an impact that stops some freedoms, of the rates before, (nv, nv)."""
-    found = np.array([tree.impulse_response(q, one) for one in np.eye(tree.nv)[rows]])
-    if tree.loops:
-        found -= tree._closing(np.tile(q, (len(rows), 1)), found @ tree.constraint_jacobian(q).T)[0]
-    return _without(found.T, rows)
+    by_tau = tree.model.derived(Derivatives).forward_dynamics(q, *np.zeros((2, tree.nv)))[2]
+    return _without(by_tau[:, rows], rows)
 
 
 def _by_momenta(tree: Robot, q: Array, qd: Array, after: Robot, state: State, kept: Array) -> Array:
@@ -958,19 +949,13 @@ def _distinct(names: Sequence[str | None]) -> list[str | None]:
 
 
 def _check_joints(after: Topology, known: Topology) -> None:
-    """ScrewdynError if joints after a change depend on parameters otherwise than those of a tree with these."""
-
-    def numbers(joint: Joint) -> Array:
-        own = [joint.damping, joint.friction, joint.stiffness, joint.rest, joint.armature]
-        return np.concatenate([np.ravel(joint.screws), own]).astype(float)
-
+    """ScrewdynError if a change of a tree whose homes have moved has moved axes of joints too."""
     pairs = [(x.name, x.joint, known.attachments[link].joint) for link, x in after.attachments.items()]
     pairs += [(name, x.joint, known.loops[name].joint) for name, x in after.loops.items()]
     for name, x, y in pairs:
-        if x is not y and np.abs(numbers(x) - numbers(y)).max() > _STILL:
+        if x is not y and np.abs(x.screws - y.screws).max(initial=0.0) > _STILL:
             raise ScrewdynError(
-                f"no derivatives of this run: a change reverses joint {name!r}, whose axis or forces depend on a "
-                f"parameter"
+                f"no derivatives of this run: a change reverses joint {name!r}, whose home depends on a parameter"
             )
 
 
@@ -987,33 +972,21 @@ def _twists(homes: Mapping[Key, Array], rates: Array) -> Homes:
     return {x: twist for x, twist in twists if np.abs(twist).max(initial=0.0) > _STILL}
 
 
-def _with_homes(tree: Robot, twists: Mapping[Key, Array]) -> Robot:
-    """A copy of a tree in which links and loops have moved by twists in their own frames from their homes."""
-    tree, still = tree.copy(), np.zeros(6)
-    moved, loops = [], dict(tree.topology.loops)
-    for name in {name: None for kind, name in twists if kind != "loop"}:
+def _placed(tree: Robot, homes: Mapping[Key, Array]) -> Robot:
+    """A copy of a tree with other homes, near those that it has; locked joints will be unlocked where they are."""
+    tree, moved = tree.copy(), []
+    for name in {name: None for kind, name in homes if kind != "loop"}:
         at = tree.topology.attachments[name]
-        twist, locked = twists.get(("link", name), still), at.locked
-        home = at.home @ screw.exp(twist)
-        if locked is not None:  # it will be unlocked where it is
-            if (own := twists.get(("locked", name))) is not None:
-                twist = twist - screw.twist_in(screw.inverse(locked.home) @ at.home, own)
-                locked = locked._replace(home=locked.home @ screw.exp(own))
-            locked = _slid(locked, at.name, twist)
+        home, locked = homes.get(("link", name), at.home), at.locked
+        if locked is not None:
+            base, space = homes.get(("locked", name), locked.home), ConfigurationSpace({name: locked.joint})
+            apart = screw.log(screw.inverse(at.home) @ locked.home @ screw.inverse(base) @ home)
+            rates = np.asarray(np.linalg.lstsq(locked.joint.screws, apart)[0], np.float64)
+            locked = Locked(locked.joint, base, tuple(space.integrate(np.array(locked.q), rates).tolist()))
         moved.append(at.by(at.joint, home, locked))
-    for (kind, name), twist in twists.items():
-        if kind == "loop":
-            loops[name] = replace(loops[name], home=loops[name].home @ screw.exp(twist))
+    loops = {x: replace(loop, home=homes.get(("loop", x), loop.home)) for x, loop in tree.topology.loops.items()}
     tree.topology = replace(tree.topology.with_attachments(*moved), loops=loops)
     return tree
-
-
-def _slid(locked: Locked, name: str, twist: Array) -> Locked:
-    """A locked joint whose positions have moved by a small twist of its link, in its own frame."""
-    rates = np.linalg.lstsq(locked.joint.screws, twist)[0]
-    space = ConfigurationSpace({name: locked.joint})
-    q = space.integrate(np.array(locked.q), np.asarray(rates, np.float64))
-    return locked._replace(q=tuple(q.tolist()))
 
 
 def _larger(body: Inertia | None, more: Array) -> Inertia:

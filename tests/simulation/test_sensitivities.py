@@ -504,6 +504,23 @@ def test_a_length_of_a_closed_loop_is_a_symbol():
     np.testing.assert_allclose(P, expected, atol=1e-7 * np.abs(expected).max())
 
 
+def test_symbols_in_a_run_in_two_parts():
+    """The second part goes on with the tree of the first one, and knows the symbols that this has."""
+    tree, lock = design().subs(SYMBOLS), sd.Lock("disc", time=0.02)
+    state, options = sd.State(tree, [0.4, -0.3, 0.2], [2.5, -0.8, 0.3]), {"rtol": 1e-10, "step": 0.01}
+    names = ["mass", "length"]
+    whole = sd.simulate(tree.copy(), state, 0.08, events=[lock], sensitivities=names, **options)
+    first = sd.simulate(tree, state, 0.04, events=[lock], sensitivities=names, **options)
+    options |= {"sensitivities": True, "t0": 0.04}
+    both = first + sd.simulate(tree, sd.State(tree, first.states[-1].q, first.states[-1].qd), 0.04, **options)
+    expected = whole.sensitivity(0.08)
+    np.testing.assert_allclose(both.sensitivity(0.08), expected, atol=1e-8 * np.abs(expected).max())
+    tree.set_inertia("b", bar(2, 1))
+    other = sd.simulate(tree, sd.State(tree, first.states[-1].q, first.states[-1].qd), 0.04, **options)
+    with pytest.raises(sd.ScrewdynError, match="the tree has been changed between its two parts"):
+        first + other
+
+
 @pytest.mark.slow
 def test_numbers_that_have_no_derivatives():
     tree, q, qd = design().subs(SYMBOLS), [0.4, -0.3, 0.2], [2.5, -0.8, 0.3]
@@ -521,14 +538,30 @@ def test_numbers_that_have_no_derivatives():
     for name, other in (("width", tree), ("mass", changed)):
         with pytest.raises(sd.UnknownNameError, match=name):
             asked(name, other)
-    chain = sd.KinematicTree()
-    chain.attach(bar(1, 1), to="base", joint=sd.free(name="float"), name="one")
-    far = sympy.Symbol("far", positive=True)
-    chain.attach(bar(1, 1), to="one", joint=sd.revolute("z", (0, far, 0)), at=(1, 0, 0), name="two")
-    numbers = chain.subs({"far": 0.1})
+    with pytest.raises(sd.ScrewdynError, match="a change reverses joint 'two', whose home depends on a parameter"):
+        reversed_joint(0.1, {"at": (sympy.Symbol("far"), 0, 0)}, sensitivities=["far"])
+
+
+def reversed_joint(value, place, **options):
+    """Two bodies that float, of which the second one becomes the root."""
+    tree = sd.KinematicTree()
+    tree.attach(bar(1, 1), to="base", joint=sd.free(name="float"), name="one")
+    joint = sd.revolute("z", place.pop("axis", (0, 0, 0)), damping=0.3)
+    tree.attach(bar(1, 1), to="one", joint=joint, name="two", **place)
+    numbers = tree.subs({"far": value})
+    state = sd.State(numbers, numbers.neutral(), np.linspace(0.3, 0.9, 7))
     events = [sd.Reroot("two", time=0.05)]
-    with pytest.raises(sd.ScrewdynError, match="a change reverses joint 'two', whose axis or forces depend"):
-        sd.simulate(numbers, sd.State(numbers), 0.1, events=events, sensitivities=["far"])
+    return sd.simulate(numbers, state, 0.1, events=events, rtol=1e-11, atol=1e-13, **options)
+
+
+def test_a_symbol_in_the_axis_of_a_joint_that_is_reversed():
+    far, h = sympy.Symbol("far"), 1e-4
+    end, *ends = (reversed_joint(0.1 + s, {"axis": (0, far, 0)}).states[-1] for s in (0.0, h, -h))
+    run = reversed_joint(0.1, {"axis": (0, far, 0)}, sensitivities=["far"])
+    q, space = [x.q for x in ends], end.tree.model.configurations
+    by_q = (space.difference(end.q, q[0]) - space.difference(end.q, q[1])) / (2 * h)
+    expected = np.concatenate([by_q, (ends[0].qd - ends[1].qd) / (2 * h)])
+    np.testing.assert_allclose(run.sensitivity(0.1)[:, -2], expected, atol=1e-7 * np.abs(expected).max())
 
 
 @pytest.mark.slow

@@ -201,8 +201,8 @@ class Direction:
             return tree
         if (tree, s) not in self._made:
             at = _homes(tree.topology) if self.homes else {}
-            moved = _placed(tree, {x: at[x] @ screw.exp(s * twist) for x, twist in self.homes.items()})
-            self._made[tree, s] = moved if self.homes else self.quantity.tree(tree, s * self.more)
+            moved = {x: at[x] @ screw.exp(s * twist) for x, twist in self.homes.items()}
+            self._made[tree, s] = _placed(tree, moved) if moved else self.quantity.tree(tree, s * self.more)
         return self._made[tree, s]
 
     def change(self, happened: Happened, s: float) -> Any:
@@ -980,7 +980,7 @@ def _placed(tree: Robot, homes: Mapping[Key, Array]) -> Robot:
         home, locked = homes.get(("link", name), at.home), at.locked
         if locked is not None:
             base, space = homes.get(("locked", name), locked.home), ConfigurationSpace({name: locked.joint})
-            apart = screw.log(screw.inverse(at.home) @ locked.home @ screw.inverse(base) @ home)
+            apart = screw.log_of(screw.inverse_of(at.home) @ locked.home @ screw.inverse_of(base) @ home)
             rates = np.asarray(np.linalg.lstsq(locked.joint.screws, apart)[0], np.float64)
             locked = Locked(locked.joint, base, tuple(space.integrate(np.array(locked.q), rates).tolist()))
         moved.append(at.by(at.joint, home, locked))

@@ -324,7 +324,8 @@ class Bounded:
 
     def _terms(self, x: _System, Z: Array, q: Array, qd: Array, force: Array) -> Array:
         """The size of the terms of accelerations u; what cannot move and is rounding in comparison becomes zero."""
-        terms = np.asarray(np.abs(x.A) @ np.abs(Z.T @ (force - self.tree.bias_force(q, qd))))
+        acting = np.abs(force) + np.abs(self.tree.bias_force(q, qd))  # which may balance each other
+        terms = np.asarray(np.abs(x.A) @ (np.abs(Z.T) @ acting))
         x.b[~x.A.any(axis=1) & (np.abs(x.b) <= STILL * (1 + terms))] = 0.0
         return terms
 

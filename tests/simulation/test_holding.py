@@ -235,3 +235,21 @@ def test_a_biped_stands_by_the_friction_of_its_joints():
         if stands:
             push = sum(run.wrench(foot, by="base") for foot in ("left/foot", "right/foot"))
             assert_allclose(push[-1, 3:], [0, 0, 50 * G], atol=1e-9)
+
+
+def test_a_four_bar_rests_under_torques_that_hold_it():
+    """Up to the friction of its joints: the law of friction is one of rounding errors where all forces balance."""
+    tree = sd.KinematicTree(gravity=(0, -G, 0))
+    for name, to, length, at, friction in (
+        ("crank", "base", 1.0, (0, 0, 0), 0.5),
+        ("coupler", "crank", 2.5, (1, 0, 0), 0.5),
+        ("rocker", "base", 2.0, (2.2, 0, 0), 0.0),
+    ):
+        body = sd.Inertia.box(length, (length, 0.02, 0.02), com=(length / 2, 0, 0))
+        tree.attach(body, to=to, joint=sd.revolute("z", friction=friction), at=at, name=name)
+    tree.close("rocker", to="coupler", joint=sd.revolute("z", (2, 0, 0)), at=(0.5, 0, 0), name="pin")
+    q = tree.assemble([0.7, -0.2, 1.5], hold=["crank"])
+    for more in (0.0, 1e-9, 1e-3):
+        torque = tree.holding_torque(q) + np.array([more, 0, 0])
+        run = sd.simulate(tree, sd.State(tree, q), 0.02, lambda t, state, torque=torque: torque, step=1e-3)
+        assert np.abs(run.q - q).max() < 1e-14 and np.abs(run.qd).max() < 1e-14

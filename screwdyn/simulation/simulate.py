@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from screwdyn.forms.closed_loops import exerted_wrench
 from screwdyn.mechanism import Handle
 from screwdyn.mechanism.plausible import check_period
 from screwdyn.mechanism.topology import check_untouched
-from screwdyn.physics import Frame, Robot, State, check_state, subtree_wrench
+from screwdyn.physics import Feedback, Frame, Robot, State, check_state, subtree_wrench
 from screwdyn.physics.contact import Contacts
 from screwdyn.physics.state import check_tree
 from screwdyn.simulation import equations
@@ -621,8 +622,10 @@ def simulate(
     if not isinstance(method, str) or method not in METHODS:
         raise ScrewdynError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     for what, function in (("torque", torque), ("wrenches", wrenches)):
-        if function is not None and not callable(function):
-            raise ScrewdynError(f"{what} must be a function of (t, state); got {function!r}")
+        if function is not None and not _takes_two(function):
+            law = "; rollouts take a Feedback, and control.ComputedTorque is such a function"
+            hint = law if isinstance(function, Feedback) else ""
+            raise ScrewdynError(f"{what} must be a function of (t, state); got {function!r}{hint}")
     if sensitivities is not False and torque is not None and getattr(torque, "derivative", torque) is None:
         raise ScrewdynError(
             f"torque= is a law with a memory ({getattr(torque, '__name__', type(torque).__name__)}), which has no "
@@ -674,6 +677,17 @@ def simulate(
             made = derivatives_of(ended[0], simulation.acting, ended[2], sensitivities, sources, called)
         calls = 0 if period else count
         return Run(*ended, tree, trial_calls=calls, sensitivities=made)
+
+
+def _takes_two(function: Any) -> bool:
+    """Whether something can be called with a time and a state, as far as its signature tells."""
+    try:
+        inspect.signature(function).bind(0.0, None)
+    except TypeError:
+        return False
+    except ValueError:  # some functions in C have no signature
+        pass
+    return True
 
 
 def _check_order(tree: Robot, events: Sequence[Scheduled[Any]]) -> None:

@@ -201,6 +201,8 @@ def test_a_torque_that_raises(arm):
 
 def test_a_torque_that_is_no_function(arm):
     refused(arm, sd.ScrewdynError, "torque must be a function", torque=[0, 0, 0])
+    refused(arm, sd.ScrewdynError, r"torque must be a function of \(t, state\)", torque=lambda state: [0, 0, 0])
+    refused(arm, sd.ScrewdynError, "control.ComputedTorque is such a function", torque=sd.Feedback(300.0, 30.0))
 
 
 def test_torque_that_overwrites_its_state_changes_nothing(arm):

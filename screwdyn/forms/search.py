@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from screwdyn.core import Array, ArrayLike, Flags, Indices, UnknownNameError, expressions
 from screwdyn.core.errors import EquilibriumError, InverseKinematicsError, LoopError, ScrewdynError, ShapeError
-from screwdyn.core.progress import progress_bar
 from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.numbers import one_state
@@ -23,6 +23,18 @@ from screwdyn.screws import screw
 
 # Newton steps that close the loops of a configuration that a step or a search leaves.
 _CLOSING = 20
+# Time after which a search or a run shows its progress unasked, s.
+LONG = 10.0
+
+
+def progress_bar(steps: Iterator[Any] | None = None, *, shown: bool | None = None, **looks: Any) -> Any:
+    """A bar of tqdm on stderr, around some steps or to be updated; by default on a terminal, after ten seconds."""
+    from tqdm import tqdm
+
+    # There is no stderr under pythonw.
+    hidden = sys.stderr is None or not (sys.stderr.isatty() if shown is None else shown)
+    return tqdm(steps, disable=hidden, delay=LONG if shown is None else 0.0, **looks)
+
 
 # Equilibria: configurations in which gravity, springs and constant torques balance (docs/mathematics.md §8)
 

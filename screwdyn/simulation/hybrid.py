@@ -12,8 +12,8 @@ from numpy.polynomial import chebyshev
 from screwdyn.changes.breaking import Break
 from screwdyn.changes.change import ContactEvent, Happened, LimitEvent, Scheduled
 from screwdyn.core import Array, ContactError, LoopError, ScrewdynError, StalledError
-from screwdyn.core.progress import progress_bar
 from screwdyn.forms.configurations import Key, Limits
+from screwdyn.forms.search import progress_bar
 from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
 from screwdyn.simulation.bounded import CHANGES

@@ -12,7 +12,7 @@ from scipy.special import ellipk
 import screwdyn as sd
 from screwdyn import screw
 from screwdyn.changes.change import Change, Scheduled
-from screwdyn.core import progress as progress_bars
+from screwdyn.forms import search
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 G = 9.81
@@ -525,12 +525,12 @@ class Terminal(io.StringIO):
 def test_a_long_run_shows_its_progress_on_a_terminal(monkeypatch):
     shown = {}
     for long, progress in ((0.0, None), (60.0, None), (0.0, False)):
-        monkeypatch.setattr(progress_bars, "LONG", long)
+        monkeypatch.setattr(search, "LONG", long)
         monkeypatch.setattr(sys, "stderr", Terminal())
         swing([], progress=progress)
         shown[long, progress] = sys.stderr.getvalue()
     assert "1.00/1.00 s" in shown[0.0, None] and not shown[60.0, None] and not shown[0.0, False]
-    monkeypatch.setattr(progress_bars, "LONG", 0.0)
+    monkeypatch.setattr(search, "LONG", 0.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     sd.robots.pelican().equilibrium([0.1, 0.2], [0.0, 0.0])
     assert "search of an equilibrium: " in sys.stderr.getvalue()

@@ -16,7 +16,7 @@ import screwdyn
 
 ROOT = Path(__file__).parents[1]
 FIGURES = runpy.run_path(str(ROOT / "docs/figures.py"))["FIGURES"]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), ROOT / "CONTRIBUTING.md"]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 # Pages whose code other tests run.
 ELSEWHERE = {"scaling.md": "cluster/test_dask.py"}
 # Pages that need an extra: nox -s handover runs them.

@@ -11,16 +11,27 @@ import screwdyn
 ROOT = Path(__file__).parents[1]
 
 
-def test_citation_has_the_version_of_the_package():
-    found = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    assert found is not None
-    assert found[1] == screwdyn.__version__
-
-
-def test_changelog_has_a_section_of_this_version_or_announces_it():
-    changelog = (ROOT / "CHANGELOG.md").read_text()
+def test_changelog_has_a_section_of_this_version_or_announces_it_and_the_citation_has_its_date():
     version = re.escape(screwdyn.__version__)
-    assert re.search(rf"^## \[{version}\] - \d{{4}}-\d\d-\d\d$|^To be released as {version}\b", changelog, re.MULTILINE)
+    heading = rf"^## \[{version}\] - (\d{{4}}-\d\d-\d\d)$|^To be released as {version}\b"
+    found = re.search(heading, (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert found is not None
+    dates = re.findall(r"^date-released: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert [date.strip("\"'") for date in dates] == ([found[1]] if found[1] else [])
+
+
+def test_citation_says_what_the_project_says():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = (ROOT / "CITATION.cff").read_text()
+    for key, value in {
+        "version": screwdyn.__version__,
+        "license": project["license"],
+        "repository-code": f'"{project["urls"]["Source"]}"',
+        "url": f'"{project["urls"]["Documentation"]}"',
+        "abstract": f'"{project["description"]}"',
+    }.items():
+        assert f"\n{key}: {value}\n" in citation
+    assert items(citation, "keywords") == project["keywords"]
 
 
 def test_continuous_integration_has_all_supported_pythons():
@@ -36,8 +47,8 @@ def recipe():
 
 
 def items(recipe, section):
-    """The plain entries of a list of the recipe for conda-forge."""
-    found = re.search(rf"^( +){section}:\n((?:\1 +- .*\n)+)", recipe, re.MULTILINE)
+    """The plain entries of a list of the recipe for conda-forge, or of the citation."""
+    found = re.search(rf"^( *){section}:\n((?:\1 +- .*\n)+)", recipe, re.MULTILINE)
     assert found is not None
     return re.findall(r"^ +- (.*)$", found[2], re.MULTILINE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from itertools import permutations
@@ -10,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from screwdyn.core import Array, ArrayLike, InertiaError, ScrewdynWarning, expressions
+from screwdyn.mechanism.plausible import check_density
 from screwdyn.screws.screw import as_pose, direction, pose, skew, unskew
 
 # Tolerance for rounding of the moments of a point, a rod or a lamina, relative to the sum of the moments.
@@ -315,6 +317,7 @@ class Inertia:
     def box(cls, mass: float, size: ArrayLike, com: ArrayLike = 0.0) -> Self:
         """Uniform box with edges `size` (3,) in metres along the link axes, with moments m (y^2 + z^2) / 12, …."""
         m, squares = read_number(mass, "mass"), squared_lengths(size, "size", "the three edges of the box", "edge")
+        check_density(m, math.sqrt(squares.prod()) if squares.dtype != object else None)
         return cls(m, com, m * (squares.sum() - squares) / 12)
 
     @classmethod
@@ -323,12 +326,14 @@ class Inertia:
     ) -> Self:
         """Uniform solid cylinder, with moments m r^2 / 2 about `axis` and m (3 r^2 + l^2) / 12 across it."""
         m, r, l = read_number(mass, "mass"), read_size(radius, "radius"), read_size(length, "length")
+        check_density(m, math.pi * r * r * l)
         return cls._axial(m, m * (r * r) / 2, m * (3 * (r * r) + l * l) / 12, axis, com)
 
     @classmethod
     def sphere(cls, mass: float, radius: float, com: ArrayLike = 0.0) -> Self:
         """Uniform solid sphere, with moments 2 m r^2 / 5."""
         m, r = read_number(mass, "mass"), read_size(radius, "radius")
+        check_density(m, 4 / 3 * math.pi * r**3)
         return cls(m, com, [2 * m * (r * r) / 5] * 3)
 
     @classmethod

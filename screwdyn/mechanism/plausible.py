@@ -6,7 +6,7 @@ import math
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from screwdyn.core import Array, ScrewdynWarning
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _TURN = 2 * math.pi
 # Extent of a body about its centre of mass, relative to its radius of gyration: 1.3 of a ball, 1.7 of a rod, or more.
 _EXTENT = 3.0
+# Density, kg/m³, below that of any body: air has 1.2. And the volume, m³, up to which a body may stand for no mass.
+_THIN, _LARGE = 1e-3, 1.0
 # Turns from which limits may be degrees: in halves of a degree, or in other numbers; and the largest limit in degrees.
 _MANY, _MORE, _MOST = 2, 5, 360.0
 
@@ -61,6 +63,15 @@ def check_limits(low: float, high: float) -> None:
         _warn(
             f"the limits {low:g} and {high:g} of a revolute joint are up to {most / _TURN:.3g} turns; angles are in "
             f"radians: {low:g} and {high:g} degrees are {math.radians(low):.4g} and {math.radians(high):.4g}"
+        )
+
+
+def check_density(mass: Any, volume: Any) -> None:
+    """Warn about a body that is thinner than any gas, whose sizes may be in mm; symbols have any size."""
+    if isinstance(mass, float) and isinstance(volume, float) and volume > _LARGE and 0 < mass < _THIN * volume:
+        _warn(
+            f"{mass:g} kg in {volume:.3g} m³ are {mass / volume:.2g} kg/m³, and air has 1.2: sizes are in m, and "
+            f"mass in kg"
         )
 
 

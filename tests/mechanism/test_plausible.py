@@ -180,3 +180,18 @@ def test_how_far_a_payload_is():
         tower.attach(sd.Inertia.rod(9.0, 8.0, axis="x", com=(4, 0, 0)), to="top", joint=sd.revolute("z"), name="jib")
         tower.attach(CRATE, to="jib", at=(8, 0, 0), name="load")
         sd.robots.ur5().attach(sd.Inertia.point(m := sympy.Symbol("m", positive=True), (m, 0, 0)), to="tool0")
+
+
+@pytest.mark.parametrize(
+    ("make", "density"),
+    [
+        (lambda x: sd.Inertia.box(2.0, (100 * x, 200 * x, 50 * x)), 2e-6),
+        (lambda x: sd.Inertia.cylinder(2.0, 30 * x, 400 * x), 1.8e-6),
+        (lambda x: sd.Inertia.sphere(0.5, 60 * x), 5.5e-7),
+    ],
+)
+def test_sizes_in_millimetres(make, density):
+    with pytest.warns(sd.ScrewdynWarning, match=rf"are {density:.2g} kg/m³, and air has 1.2: sizes are in m"):
+        make(1.0)
+    make(0.001)
+    make(sympy.Symbol("mm", positive=True))

@@ -15,6 +15,7 @@ import numpy as np
 import sympy
 
 from screwdyn.backends.closed_form import Derivation, Handover, Intermediates, symbol
+from screwdyn.backends.llvm.machine import announced
 from screwdyn.backends.tape.trace import Scalars, dependent_rates, subject_of
 from screwdyn.core import ScrewdynError, ShapeError, UnknownNameError, expressions
 from screwdyn.forms.closed_loops import Reduced, dependent, independent_constraints, indices
@@ -75,6 +76,7 @@ class Symbolic:
         self._derivation = derivation
         # Results on the tape, of a contribution with its freedoms.
         self._found: dict[Hashable, tuple[list[Scalars], tuple[str, ...]]] = {}
+        self._derived: set[Hashable] = set()
         self.coordinates, self.positions = model.coordinates, model.positions
         inputs = {x: Matrix(len(names), 1, [symbol(x, name) for name in names]) for x, names in self._names.items()}
         self.q, self.qd, self.qdd, self.tau, self.qd_ref, self.qdd_ref = self._inputs = (*inputs.values(),)
@@ -286,6 +288,16 @@ class Symbolic:
         return self._found[key]
 
     def _form(self, request: Request, expand: bool) -> Any:
+        """The result of the method of a quantity; the first one of a kind says why its caller waits."""
+        kind = request.entry.name, expand
+        if kind in self._derived:
+            return self._made(request, expand)
+        with announced(f"deriving the closed form of {request.entry.name} (once for a tree)"):
+            form = self._made(request, expand)
+        self._derived.add(kind)
+        return form
+
+    def _made(self, request: Request, expand: bool) -> Any:
         """The result of the method of a quantity."""
         parts, names = self._recorded(request)
         intermediates: Intermediates = []

@@ -6,7 +6,7 @@ docs/mathematics.md §12. All functions of a state also take batches.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import degrees
 
 import numpy as np
@@ -29,9 +29,9 @@ _NEAR, _STEPS = 1e-7, 4
 # Gap, m and rad, of assembled loops; Newton steps from anywhere; largest change of a coordinate in one, rad and m.
 _CLOSED, _MOST_STEPS, _LARGEST_STEP = 1e-13, 100, 0.5
 # Gap, m and rad, that is mentioned.
-_OPEN = 1e-10
-# Size of a clearly independent constraint, relative to the largest one.
-_CLEAR = 1e-3
+MENTIONED = 1e-10
+# Share of a singular value in another configuration up to which one is close to zero.
+_CLOSER = 0.1
 # Of the largest weight that a motion could have: forces below this share count as large as it, because rounding of the
 # weight is all that acts along a mechanism that lies flat.
 SLIGHT = 1e-2
@@ -276,10 +276,25 @@ class Closure:
                 raise self.model.undetermined(status, link) or ShapeError("results would overflow")
         return inverse
 
-    def ranks(self, q: Array) -> dict[str, int]:
-        """The number of constraints of each loop alone that are clearly independent, in one configuration."""
-        columns = self.factors(q).lower(significant(self.of.constraint_jacobian(q)).T)
-        return {loop.name: int(np.linalg.matrix_rank(columns[:, rows], rtol=_CLEAR)) for loop, _, rows in self.own()}
+    def dependent(self, q: Array, others: Sequence[Array]) -> list[str]:
+        """Loops of which fewer constraints are clearly independent at q than in other configurations, by name.
+
+        First those whose own constraints are; else those without which the constraints of all are as independent.
+        """
+        columns = [self.factors(x).lower(significant(self.of.constraint_jacobian(x)).T) for x in (q, *others)]
+
+        def fewer(rows: Sequence[int]) -> int:
+            at, *aside = (np.linalg.svd(x[:, rows], compute_uv=False) for x in columns)
+            clear = np.max(aside, axis=0)
+            return int(np.count_nonzero((at < _CLOSER * clear) & (clear > REDUNDANT * clear.max(initial=0.0))))
+
+        everything = range(columns[0].shape[1])
+        rows = {loop.name: everything[own] for loop, _, own in self.own()}
+        alone = [name for name, own in rows.items() if fewer(own) > 0]
+        if alone:
+            return alone
+        together = fewer(everything)
+        return [name for name, own in rows.items() if fewer([k for k in everything if k not in own]) < together]
 
     def check(self, q: Array, advice: str = "tree.assemble(q) closes the loops of a configuration") -> None:
         """Raise LoopError unless the loops are closed in a configuration but for rounding."""
@@ -303,8 +318,8 @@ class Closure:
         parts = []
         for loop, found in zip(self.loops, self.remainders(q), strict=True):
             w, v = np.split(found, 2)
-            slide = f"{1e3 * np.linalg.norm(v):.3g} mm along {_direction(v)}" if _largest(v) > _OPEN else ""
-            turn = f"{degrees(np.linalg.norm(w)):.3g}° about {_direction(w)}" if _largest(w) > _OPEN else ""
+            slide = f"{1e3 * np.linalg.norm(v):.3g} mm along {_direction(v)}" if _largest(v) > MENTIONED else ""
+            turn = f"{degrees(np.linalg.norm(w)):.3g}° about {_direction(w)}" if _largest(w) > MENTIONED else ""
             if slide or turn:
                 size = " and ".join(filter(None, (slide, turn)))
                 parts.append(f"loop {loop.name!r} is open by {size} of {loop.link!r}")

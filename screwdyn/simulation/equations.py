@@ -3,7 +3,6 @@
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import compress
 from numbers import Real
@@ -16,7 +15,6 @@ from screwdyn.core import (
     ArrayLike,
     ContactError,
     JointError,
-    LoopError,
     ScrewdynError,
     ShapeError,
     TopologyError,
@@ -26,7 +24,7 @@ from screwdyn.core.types import Indices
 from screwdyn.forms.configurations import Limits
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics import LARGEST, Robot, State, by_name
-from screwdyn.physics.closure import Closure
+from screwdyn.physics.closure import MENTIONED, Closure
 from screwdyn.simulation.bounded import Bounded
 
 T = TypeVar("T")
@@ -55,7 +53,11 @@ def guarded(function: Callable[[float, State], T], tree: Robot) -> Callable[[flo
 
     def call(t: float, state: State) -> T:
         before = tree.topology
-        value = function(t, state)
+        try:
+            value = function(t, state)
+        except Exception as error:
+            error.add_note(f"in a call of the run at t = {t:.9g} s")
+            raise
         if tree.topology is not before:
             raise TopologyError(
                 f"a function changed the simulated tree at t = {t:.6g} s; use events= for changes during a run, and a "
@@ -341,7 +343,7 @@ class EquationsOfMotion:
         rigid = Limits.of(tree, lambda joint: by.get(joint) == "inelastic")
         loops = model.topology.loops
         self.closure = Closure(self.tree) if loops else None
-        self._ranks = self.closure.ranks(q) if self.closure is not None else {}
+        self._begun = q
         bounds = bool(own.friction.any() or rigid.keys or model.topology.contacts)
         self.bounded = Bounded(self.tree, own.friction, rigid, q) if bounds else None
         self.touching = bool(model.topology.contacts)
@@ -535,12 +537,13 @@ class EquationsOfMotion:
         if self.closure is None:
             return []
         q, rng = self.parts(y)[0], np.random.default_rng(0)
-        others = [self._ranks]
+        others = [self._begun]
         for _ in range(ASIDE):
             aside = self.model.configurations.integrate(q, rng.uniform(-FAR, FAR, self.model.nv))
-            with suppress(LoopError):
-                others.append(self.closure.ranks(self.closure.closed(aside)))
-        return [name for name, rank in self.closure.ranks(q).items() if rank < max(other[name] for other in others)]
+            aside, left = self.closure.assembled(aside, np.arange(self.model.nv))
+            if left <= MENTIONED:
+                others.append(aside)
+        return self.closure.dependent(q, others)
 
     def levels(self, t: float, y: Array) -> Array:
         """Numbers that rise through zero when dry friction, a stop or a closed contact changes; see :meth:`change`."""

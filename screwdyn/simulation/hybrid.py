@@ -27,7 +27,7 @@ from screwdyn.simulation.integrators import (
     Together,
     solution,
 )
-from screwdyn.simulation.recording import Energy, Samples
+from screwdyn.simulation.recording import INTEGRATION, Energy, Samples
 
 # Which of the two states at the time of an event.
 Side = Literal["before", "after"]
@@ -49,6 +49,8 @@ WINDOW, WINDOW_OF_CONTACTS = 400, 20_000
 MANY = 100_000
 # Multiple of the tolerance up to which a motion counts as smooth enough for longer steps.
 SMOOTH = 100.0
+# Multiple of rtol, relative to energies, and of atol, J, that an integrator may leave at most.
+LOOSE = 1e3
 # Change of a torque, relative to the largest torque, that counts as a jump.
 JUMP = 0.01
 # Distance from the last state, relative or in rad, m, rad/s or m/s, within which jumps are searched for, and number of
@@ -176,17 +178,37 @@ class StallGuard:
         """Begin at a state, and forget the steps before it."""
         self.t, self.Y = [t], [y]
         self.window = WINDOW_OF_CONTACTS if self.equations.touching else WINDOW
+        self.gain = self._gained(y)[0]
 
     def step(self, t: float, y: Array, longest: float) -> None:
-        """StalledError if the run would not end at the pace of the steps up to t, though smooth, or ever."""
+        """StalledError if the run would not end at the pace of the steps up to t, though smooth, or ever.
+
+        LoopError if energy is gained or lost without a cause near a singular configuration.
+        """
         self.t.append(t)
         self.Y.append(y)
+        gain, scale = self._gained(y)
+        rtol, atol = self.integrator.rtol, self.integrator.atol
+        if abs(gain - self.gain) > max(INTEGRATION, LOOSE * rtol) * scale + LOOSE * atol:
+            singular = self.lost(t, y, f"{abs(gain - self.gain):.2g} J of energy have no cause")
+            if singular is not None:
+                raise singular
+            self.gain = gain
         if len(self.t) > self.window:
             pace = (t - self.t[0]) / self.window
             slow = pace * MANY < self.end - t and pace < 0.1 * longest
             if slow and (pace < HOPELESS or self._smooth() or self._jump()):
                 raise self.error(t, f"its steps are only {pace:.1g} s long")
             self.restart(t, y)
+
+    def _gained(self, y: Array) -> tuple[float, float]:
+        """Energy that the ledger does not explain, and its largest term, J; zero without loops."""
+        if self.equations.closure is None:
+            return 0.0, 0.0
+        work, dissipated, disturbed = y[-ENERGIES:].tolist()
+        energy = self.equations.energy(y)
+        terms = energy, -work, dissipated, -disturbed
+        return sum(terms), max(map(abs, terms))
 
     def _smooth(self) -> bool:
         """Whether a cubic polynomial follows the motion over all noted steps."""

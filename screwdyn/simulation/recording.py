@@ -28,7 +28,7 @@ LAYOUT = 2
 # In a name, what a spreadsheet may take for the end of a cell or a formula, and a shell for a command.
 _ACTIVE = re.compile(r"[\x00-\x1f\x7f\"'`,;|=@$&<>\\!%]")
 # Residuals relative to the largest energy: below the first they are rounding, below the second those of an integrator.
-_ROUNDING, _INTEGRATION = 1e-12, 1e-5
+_ROUNDING, INTEGRATION = 1e-12, 1e-5
 # Energies are printed as 0 below these fractions of the largest one, and of the largest one without the constant part
 # of the potential energy, which may be of any size.
 _ZERO, _ZERO_OF_CHANGES = 1e-12, 1e-6
@@ -569,7 +569,7 @@ def _unaccounted(residual: Array, scale: float) -> str:
     relative = worst / scale
     if relative <= _ROUNDING:
         meaning = "This is rounding: the ledger closes."
-    elif relative <= _INTEGRATION:
+    elif relative <= INTEGRATION:
         meaning = "This is the error of the integration, which smaller rtol= and atol= of simulate reduce."
     else:
         meaning = (

@@ -203,7 +203,7 @@ def test_a_closure_without_loops_leaves_everything_as_it_is():
     kept = closure.project(q, qd)
     assert kept[0] is q and kept[1] is qd and closure.closed(q) is q
     assert closure.gap(q).shape == closure.opening(q, qd).shape == (0,)
-    assert closure.ranks(q) == {} and closure.assembled(q, np.arange(2)) == (q, 0.0)
+    assert closure.dependent(q, [q]) == [] and closure.assembled(q, np.arange(2)) == (q, 0.0)
     taken, impulses = closure.impact(q, qd)
     assert not taken.any() and not impulses.size
     assert_allclose(closure.inverse_dynamics(q, qd, qd), arm.inverse_dynamics(q, qd, qd), rtol=1e-12)

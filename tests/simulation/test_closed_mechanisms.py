@@ -129,6 +129,29 @@ def test_a_start_in_a_singular_configuration_is_named():
 
 
 @pytest.mark.slow
+def test_constraints_that_are_dependent_only_together_are_named():
+    """Legs that cannot turn about z do not determine whether an upright torso pitches or they spread sideways."""
+    leg, pins = sd.KinematicTree("pelvis"), [sd.revolute(axis, name=f"{axis}{k}") for k, axis in enumerate("xyyyx")]
+    small, bone = sd.Inertia.box(1.0, (0.1, 0.1, 0.1)), sd.Inertia.rod(4.0, 0.4, "z", (0, 0, -0.2))
+    for k, (body, drop) in enumerate([(small, 0), (bone, 0), (bone, 0.4), (small, 0.4), (small, 0)]):
+        leg.attach(body, to=f"part{k - 1}" if k else "pelvis", joint=pins[k], at=(0, 0, -drop), name=f"part{k}")
+    robot = sd.KinematicTree("ground")
+    robot.attach(sd.Inertia.box(30.0, (0.3, 0.2, 0.5)), to="ground", joint=sd.free(), name="torso")
+    for side, y in (("l/", 0.1), ("r/", -0.1)):
+        robot.attach(leg, to="torso", at=(0, y, -0.25), prefix=side)
+    bent = {f"{side}/{name}": q for side in "lr" for name, q in (("y1", -0.3), ("y2", 0.6), ("y3", -0.3))}
+    state = sd.State(robot, bent)
+    for side in "lr":
+        state = robot.weld(f"{side}/part4", "ground", state).state
+    # Squatting straight, it stays where they are dependent, and the motion is determined.
+    straight = sd.simulate(robot, state, 0.1, lambda t, now: {"l/y2": 20.0, "r/y2": 20.0})
+    assert np.abs(straight.energy.residual).max() < 1e-11
+    assert_allclose(straight["l/y2"], straight["r/y2"], rtol=1e-9)
+    with pytest.raises(sd.LoopError, match="constraints of 'l/part4-ground', 'r/part4-ground' are dependent"):
+        sd.simulate(robot, state, 0.1, lambda t, now: {"l/y2": 40.0, "r/x0": -10.0})
+
+
+@pytest.mark.slow
 def test_a_stiff_closed_loop_is_not_sent_to_implicit_methods():
     tree, (q, qd) = four_bar()
     tree.replace_joint("rocker", sd.revolute("z", damping=1e9))

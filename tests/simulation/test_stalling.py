@@ -108,6 +108,17 @@ def test_function_that_changes_the_tree(kind):
     assert tree.links == ("base", "bob")
 
 
+def test_an_error_in_a_function_has_a_note_with_the_time():
+    tree = pendulum()
+
+    def late(t, state):
+        return {} if t < 0.4 else {}["gain"]
+
+    with pytest.raises(KeyError, match="gain") as caught:
+        sd.simulate(tree, sd.State(tree), 1.0, late, control_period=0.1, t0=0.3)
+    assert caught.value.__notes__ == ["in a call of the run at t = 0.4 s"]
+
+
 @pytest.mark.parametrize("period", [None, 0.1])
 def test_function_that_removes_a_link_of_the_simulated_tree(period):
     """The error comes after the first call, before the function meets the changed tree."""

@@ -51,81 +51,18 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Ball",
-    "Bolt",
-    "Box",
-    "Break",
-    "Capsule",
-    "Change",
-    "Close",
-    "Contact",
-    "ContactEvent",
-    "Contribution",
-    "Energy",
-    "Feedback",
-    "FreeBody",
-    "Grasp",
-    "GraspEvent",
-    "Hand",
-    "HandOver",
-    "Handle",
-    "ImpactEvent",
-    "Inertia",
-    "Joint",
-    "KinematicTree",
-    "LimitEvent",
-    "Link",
-    "Lock",
-    "LockEvent",
-    "LoopEvent",
-    "Mimic",
-    "Open",
-    "Padded",
-    "Plane",
-    "Point",
-    "Pull",
-    "Recording",
-    "Release",
-    "ReleaseEvent",
-    "ReplaceJoint",
-    "Reroot",
-    "Rotor",
-    "Run",
-    "SetInertia",
-    "Shape",
-    "SpringStop",
-    "State",
-    "SuctionCup",
-    "Unlock",
-    "Unweld",
-    "Weld",
-    "WeldEvent",
-    "c_library",
-    "control",
-    "cylindrical",
-    "errors",
-    "fixed",
-    "formulations",
-    "free",
-    "helical",
-    "identification",
-    "identify",
-    "io",
-    "padded_sum",
-    "planar",
-    "prismatic",
-    "read_change",
-    "revolute",
-    "robots",
-    "screw",
-    "screw_system",
-    "selection",
-    "simulate",
-    "spherical",
-    "testing",
-    "universal",
-]
+__all__ = ["Handle", "Inertia", "KinematicTree", "Link", "Shape", "State"]
+__all__ += ["Contribution", "Padded", "Point", "padded_sum"]
+__all__ += ["Joint", "Mimic", "Rotor", "cylindrical", "fixed", "free"]
+__all__ += ["helical", "planar", "prismatic", "revolute", "spherical", "universal"]
+__all__ += ["Change", "Close", "Grasp", "HandOver", "Lock", "Open", "Release"]
+__all__ += ["ReplaceJoint", "Reroot", "SetInertia", "Unlock", "Unweld", "Weld"]
+__all__ += ["ContactEvent", "GraspEvent", "ImpactEvent", "LimitEvent", "LockEvent"]
+__all__ += ["LoopEvent", "ReleaseEvent", "WeldEvent", "read_change"]
+__all__ += ["Ball", "Bolt", "Box", "Break", "Capsule", "Contact", "Hand", "Plane", "Pull", "SuctionCup"]
+__all__ += ["Energy", "Feedback", "FreeBody", "Recording", "Run", "SpringStop", "simulate"]
+__all__ += ["c_library", "control", "errors", "formulations", "identification", "identify"]
+__all__ += ["io", "robots", "screw", "screw_system", "selection", "testing"]
 __all__ += errors.__all__
 
 # Imported when they are first used.

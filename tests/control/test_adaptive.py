@@ -57,7 +57,7 @@ def test_estimates_begin_with_a_grasp_and_end_with_a_release():
         return tau
 
     release = sd.Release("crate", time=1.3)
-    sd.simulate(arm, sd.State(arm, q, qd), 1.4, torque=torque, control_period=2e-3, events=[grasp, release])
+    sd.simulate(arm, sd.State(arm, q, qd), 1.4, torque=torque, control_period=2e-3, events=[grasp, release], step=0.02)
     for t, estimates in seen:
         assert bool(estimates) == (0.1 <= t < 1.3 - 1e-12), t
     masses = [estimates["crate"].mass for t, estimates in seen if estimates]

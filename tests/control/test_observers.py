@@ -94,7 +94,7 @@ def test_a_floating_base_without_torques():
         return np.r_[np.zeros(6), np.cos(5 * t), 0.7 * np.sin(4 * t)]
 
     start = sd.State(real, qd=[0.1, -0.2, 0.15, 0.1, 0, 0, 0.3, 0.2])
-    run = sd.simulate(real, start, 1.0, torque=torque, rtol=1e-10)
+    run = sd.simulate(real, start, 1.0, torque=torque, rtol=1e-10, step=0.02)
     noise = {name: 0.05 for name in ("a", "b")}
     ship = {name: 1e-4 for name in tree.coordinates[:6]}
     estimator = control.PayloadEstimator("load", noise=noise, momentum_noise=ship, window=10)
@@ -173,6 +173,6 @@ def test_a_law_may_name_active_freedoms_only_while_a_load_hangs_on_a_hook(given)
     def law(t, state):
         return given(state.tree, state.tree.gravity_vector(state.q))
 
-    sd.simulate(arm, sd.State(arm, [0.3, 0.4]), 0.3, observer.around(law), [grasp], control_period=1e-3)
+    sd.simulate(arm, sd.State(arm, [0.3, 0.4]), 0.3, observer.around(law), [grasp], control_period=1e-3, step=0.02)
     np.testing.assert_allclose(observer.residual, 0, atol=2e-3)
     assert observer.alarms == ()

@@ -155,7 +155,7 @@ def test_parts_of_a_run_before_and_after_a_grasp():
     fresh = arm.copy()
     plan = sd.simulate(arm, sd.State(arm, start), 0.6, hold, [grasp], step=0.01)
     law = control.TimeVaryingLQR(plan, lambda names: [1e3] * len(names) + [10] * len(names), 0.1)
-    run = sd.simulate(fresh, sd.State(fresh, start + 0.01), 0.6, law, [grasp], rtol=1e-6)
+    run = sd.simulate(fresh, sd.State(fresh, start + 0.01), 0.6, law, [grasp], rtol=1e-6, step=0.02)
     assert np.abs(run.q[-1, :2] - plan.q[-1, :2]).max() < 1e-3
     other = fresh.copy()
     other.attach(sd.Inertia.point(1.0, (0.1, 0, 0)), to="crucible", joint=sd.revolute("z", passive=True, name="tail"))

@@ -92,7 +92,7 @@ def test_rollouts_agree_with_runs():
     tree, state = gripper(np.random.default_rng(3))
     tree.attach(sd.Inertia.sphere(0.5, 0.1, (0, 0.1, 0)), "l", sd.spherical(damping=0.2), name="bob")
     state = sd.State(tree, {"joint1": 0.2}, np.linspace(-0.5, 0.5, tree.nv))
-    run = sd.simulate(tree, state, 0.1)
+    run = sd.simulate(tree, state, 0.1, step=0.01)
     found = tree.compile().rollout(state.q, state.qd, steps=200, dt=5e-4, method="rk4")
     assert_allclose(found.q, run.states[-1].q, atol=1e-6)
     assert_allclose(found.qd, run.states[-1].qd, atol=1e-5)

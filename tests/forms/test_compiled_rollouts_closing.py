@@ -9,6 +9,8 @@ from test_switches import DT, alone, compare
 import screwdyn as sd
 from screwdyn import Close, Grasp, Inertia, Lock, LoopError, Open, Release, ScrewdynError, TopologyError
 
+pytestmark = pytest.mark.usefixtures("only_rollouts")
+
 CRATE = Inertia.box(3.0, (0.3, 0.2, 0.2), com=(0, -0.3, 0))
 
 

@@ -7,6 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import screwdyn as sd
 from screwdyn.physics.time_stepping import HIT, SETTLED, SOFT, SWEEPS
 
+pytestmark = pytest.mark.usefixtures("only_rollouts")
+
 SIZE = (0.4, 0.3, 0.2)
 G = 9.80665
 

@@ -27,6 +27,8 @@ from screwdyn import (
 )
 from screwdyn.testing import random_inertia, random_tree
 
+pytestmark = pytest.mark.usefixtures("only_rollouts")
+
 DT = 2e-3
 CRATE = Inertia.box(3.0, (0.3, 0.2, 0.2), com=(0, -0.3, 0))
 HOOK = sd.revolute("x", passive=True, name="hook", damping=0.1)

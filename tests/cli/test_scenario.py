@@ -326,7 +326,7 @@ def test_outputs_stay_in_their_folder(tmp_path, capsys):
 def test_a_scenario_replaces_its_own_outputs_only(tmp_path, capsys):
     names = {"csv": "a.csv", "npz": "a.npz", "figure": "a.png", "film": "a.gif"}
     outputs = "[output]\n" + "".join(f"{what} = '{name}'\n" for what, name in names.items())
-    path = scenario(tmp_path, START.replace("1", "0.01") + outputs)
+    path = scenario(tmp_path, START.replace("1", "0.01") + "step = 0.001\n" + outputs)
     command = ["simulate", str(path), "--output", str(tmp_path)]
     for name in names.values():
         (tmp_path / name).write_bytes(b"precious")

@@ -14,7 +14,7 @@ def adaptive(rate=10.0, **others):
     return control.AdaptiveControl(sd.robots.ur5(), reference, ["crate"], rate=rate, **GAINS, **others)
 
 
-def follow(law, duration, noise=0.005, period=1e-3, seed=0):
+def follow(law, duration, noise=0.005, period=2e-3, seed=0):
     """The largest error after 2.5 s; every estimate is a body that can exist."""
     plant, arm, rng = sd.robots.ur5(), with_link(), np.random.default_rng(seed)
     plant.attach(LOAD, to="tool0", name="crate")

@@ -89,8 +89,8 @@ def patched_code_stays_in_memory(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="module")
-def only_rollouts() -> Iterator[None]:
-    """No function of a tree is compiled before it is called: rollouts need none of them."""
+def compiled_when_called() -> Iterator[None]:
+    """No function of a tree is compiled before it is called, as those that rollouts do not need."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "AT_ONCE", ())
         yield

@@ -9,7 +9,7 @@ from test_switches import DT, alone, compare
 import screwdyn as sd
 from screwdyn import Close, Grasp, Inertia, Lock, LoopError, Open, Release, ScrewdynError, TopologyError
 
-pytestmark = pytest.mark.usefixtures("only_rollouts")
+pytestmark = pytest.mark.usefixtures("compiled_when_called")
 
 CRATE = Inertia.box(3.0, (0.3, 0.2, 0.2), com=(0, -0.3, 0))
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import screwdyn as sd
 from screwdyn.physics.time_stepping import HIT, SETTLED, SOFT, SWEEPS
 
-pytestmark = pytest.mark.usefixtures("only_rollouts")
+pytestmark = pytest.mark.usefixtures("compiled_when_called")
 
 SIZE = (0.4, 0.3, 0.2)
 G = 9.80665
@@ -212,7 +212,7 @@ def scene(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", [1, 2])  # with and without restitution
 def test_against_the_same_scheme_in_python(seed):
     rng = np.random.default_rng(seed)
     tree = scene(rng)

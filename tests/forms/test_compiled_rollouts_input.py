@@ -29,7 +29,7 @@ from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.program import MEMORY, Kept
 from screwdyn.testing import random_inertia
 
-pytestmark = pytest.mark.usefixtures("only_rollouts")
+pytestmark = pytest.mark.usefixtures("compiled_when_called")
 
 START = np.zeros((3, 6)), np.zeros((3, 6))
 

@@ -27,7 +27,7 @@ from screwdyn import (
 )
 from screwdyn.testing import random_inertia, random_tree
 
-pytestmark = pytest.mark.usefixtures("only_rollouts")
+pytestmark = pytest.mark.usefixtures("compiled_when_called")
 
 DT = 2e-3
 CRATE = Inertia.box(3.0, (0.3, 0.2, 0.2), com=(0, -0.3, 0))

@@ -334,7 +334,9 @@ def test_a_mass_that_bounces_in_closed_form(damping):
     """Without gravity all motions from a stop are multiples of one: the rates before and after have a fixed ratio."""
     tree, stop = sd.KinematicTree(gravity=(0, 0, 0)), sd.SpringStop(200.0, damping)
     tree.attach(sd.Inertia.sphere(2, 0.1), to="base", joint=sd.prismatic("x", limits=(-1, 0.5), name="s"), name="one")
-    run = sd.simulate(tree, sd.State(tree, [0.1], [0.8]), 1.5, stops=stop, rtol=1e-11, atol=1e-13, sensitivities=True, step=0.05)
+    run = sd.simulate(
+        tree, sd.State(tree, [0.1], [0.8]), 1.5, stops=stop, rtol=1e-11, atol=1e-13, sensitivities=True, step=0.05
+    )
     last, (touched, *_) = run.states[-1], run.events
     ratio = last.qd[0] / 0.8
     back = (last.q[0] - 0.5) / last.qd[0]  # since it left the stop
@@ -387,7 +389,9 @@ def test_what_has_no_derivatives():
     resting = sd.KinematicTree(gravity=(0, 0, 0))
     resting.attach(sd.Inertia.rod(1, 1), to="base", joint=sd.revolute("y", limits=(-1, 1)), name="one")
     with pytest.raises(sd.ScrewdynError, match="at no finite rate"):
-        sd.simulate(resting, sd.State(resting, [1 - 1e-9], [1e-9]), 2.0, stops="inelastic", sensitivities=True, step=0.1)
+        sd.simulate(
+            resting, sd.State(resting, [1 - 1e-9], [1e-9]), 2.0, stops="inelastic", sensitivities=True, step=0.1
+        )
 
 
 def test_events_of_one_name_have_times_of_their_own():

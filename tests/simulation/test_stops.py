@@ -357,7 +357,9 @@ def test_joints_that_reach_their_springs_at_the_same_time_all_return():
         tree.attach(sd.Inertia.rod(1, 1, "x", (0.5, 0, 0)), to="base", joint=hinge, name=f"rod {name}")
     tree.attach(sd.Inertia.rod(1, 1, "x", (0.5, 0, 0)), to="base", joint=sd.revolute("z", name="other"), name="rod")
     state = sd.State(tree, qd=np.ones(4))
-    run = sd.simulate(tree, state, 2.0, stops=sd.SpringStop(100.0), events=[sd.Lock("other", time=1.0)], rtol=1e-11, step=0.05)
+    run = sd.simulate(
+        tree, state, 2.0, stops=sd.SpringStop(100.0), events=[sd.Lock("other", time=1.0)], rtol=1e-11, step=0.05
+    )
     assert_allclose(run.states[-1].q, np.pi * np.sqrt(1 / 3 / 100), rtol=1e-9)
     assert_ledger_closes(run)
 

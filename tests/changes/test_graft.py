@@ -266,7 +266,6 @@ def test_the_joint_of_a_rotor_is_not_reversed():
     assert tree.topology is before
 
 
-@pytest.mark.slow
 def test_a_spindle_of_many_turns():
     """A spindle drives a nut, (I + m p²) ω̇ = τ + m g p; without its bearing it hangs in the nut by the thread."""
     tree = sd.KinematicTree()

@@ -103,7 +103,8 @@ def reference(t):
 
 
 start = sd.State(arm, np.zeros(3), np.zeros(3))
-run = sd.simulate(arm, start, 1.0, torque=lambda t, state: torque(*reference(t)), rtol=1e-12, atol=1e-12)
+given = {"torque": lambda t, state: torque(*reference(t)), "step": 0.005}
+run = sd.simulate(arm, start, 1.0, **given, rtol=1e-12, atol=1e-12)
 response = np.array([run[name] for name in arm.coordinates])
 references = np.moveaxis([reference(t) for t in run.t], 0, -1)  # q, rates and accelerations, (3, 3, times)
 errors = response - references[0]

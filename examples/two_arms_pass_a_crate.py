@@ -47,7 +47,7 @@ def main() -> None:
         sd.Unlock("left/elbow_joint", time=0.5),
         sd.Release("crate", into_world=True, time=0.6),
     ]
-    run = sd.simulate(tree, state, 0.8, torque=hold, events=events, rtol=1e-8, atol=1e-9)
+    run = sd.simulate(tree, state, 0.8, torque=hold, events=events, step=0.01, rtol=1e-8, atol=1e-9)
 
     print("   t (s)  change                        energy lost (J)")
     for happened in run.events:

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from screwdyn.backends.llvm import machine
+from screwdyn.forms import compiled
 from screwdyn.testing import random_tree
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -85,6 +86,14 @@ def patched_code_stays_in_memory(request: pytest.FixtureRequest) -> None:
     if "monkeypatch" in request.fixturenames:
         for name in ("folder", "read", "write"):
             request.getfixturevalue("monkeypatch").setattr(machine, name, lambda *_: None)
+
+
+@pytest.fixture(scope="module")
+def compiled_when_called() -> Iterator[None]:
+    """No function of a tree is compiled before it is called, as those that rollouts do not need."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "AT_ONCE", ())
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -316,7 +316,8 @@ def test_an_inchworm_walks():
     for step in range(4):
         stands, moves = feet if step % 2 == 0 else feet[::-1]
         held = tree.forward_kinematics(stands, state.q)
-        state = sd.simulate(tree, state, 0.6, torque=crouch(0.2 if stands == "tail" else 1.0)).states[-1]
+        torque = crouch(0.2 if stands == "tail" else 1.0)
+        state = sd.simulate(tree, state, 0.6, torque, method="Radau", rtol=1e-4, step=0.02).states[-1]
         assert {*tree.coordinates} == {"a", "b", "c"}
         assert_allclose(tree.forward_kinematics(stands, state.q), held, rtol=0, atol=1e-13)
         places.append([tree.forward_kinematics(foot, state.q)[0, 3] for foot in feet])

@@ -169,7 +169,9 @@ def runs() -> tuple[demo.Task, sd.Run, sd.Run]:
     job = demo.plan(sd.robots.ur5(), "tool0", mass=3.0, ends=demo._UR5_ENDS)
     full = demo.ComputedTorque(job.path)
     reduced = demo.ComputedTorque(job.path, job.robot.copy())
-    return job, job.run(full, False), job.run(reduced, False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(demo, "SAMPLES", 100)
+        return job, job.run(full, False), job.run(reduced, False)
 
 
 @pytest.mark.slow

@@ -50,6 +50,7 @@ def test_a_scenario_is_the_same_as_calls(tmp_path):
         """
         robot = "two_link"
         duration = 0.5
+        step = 0.02
         gravity = [0, -9.81, 0]
         [start.position]
         theta1 = 0.3
@@ -81,8 +82,8 @@ def test_a_scenario_is_the_same_as_calls(tmp_path):
         sd.Inertia(0.5), to="link2", name="bob", twist=[0, 0, 0, 0, 0, 0.1], joint=swing, at=(1, 0, 0), time=0.1
     )
     start = sd.State(tree, {"theta1": 0.3}, {"theta2": 1.0})
-    run = sd.simulate(tree, start, 0.5, lambda t, s: {"theta1": 2.5}, [bob, sd.Release("bob", time=0.3)])
-    again = sd.simulate(read.robot.copy(), read.start, read.duration, read.torque, read.events)
+    run = sd.simulate(tree, start, 0.5, lambda t, s: {"theta1": 2.5}, [bob, sd.Release("bob", time=0.3)], step=0.02)
+    again = sd.simulate(read.robot.copy(), read.start, read.duration, read.torque, read.events, **read.options)
     assert [type(event).__name__ for event in read.events] == ["Grasp", "Release"]
     assert_allclose(again.states[-1].q, run.states[-1].q, rtol=0, atol=1e-12)
 
@@ -108,7 +109,7 @@ def test_a_controller_without_gains_holds_the_arm_up_also_with_a_payload(tmp_pat
         """,
     )
     read = read_scenario(path)
-    run = sd.simulate(read.robot.copy(), read.start, read.duration, read.torque, read.events)
+    run = sd.simulate(read.robot.copy(), read.start, read.duration, read.torque, read.events, step=0.02)
     assert run["shoulder_lift_joint"][-1] == pytest.approx(-1.0, abs=1e-9)
     assert run.tree.shapes("ball") == (sd.Shape.sphere(0.1, pose=(0, 0.1, 0.2)),)
 
@@ -325,7 +326,7 @@ def test_outputs_stay_in_their_folder(tmp_path, capsys):
 def test_a_scenario_replaces_its_own_outputs_only(tmp_path, capsys):
     names = {"csv": "a.csv", "npz": "a.npz", "figure": "a.png", "film": "a.gif"}
     outputs = "[output]\n" + "".join(f"{what} = '{name}'\n" for what, name in names.items())
-    path = scenario(tmp_path, START.replace("1", "0.01") + outputs)
+    path = scenario(tmp_path, START.replace("1", "0.01") + "step = 0.001\n" + outputs)
     command = ["simulate", str(path), "--output", str(tmp_path)]
     for name in names.values():
         (tmp_path / name).write_bytes(b"precious")
@@ -545,7 +546,7 @@ def test_a_controller_of_joints_that_the_schedule_brings(tmp_path):
     body = GRASP.replace("= 1}", "= 1, box = [0.3, 0.2, 0.1]}")
     control = "[controller]\ntype = 'pd'\ntarget.hinge = 0.2\nstiffness.hinge = 40\ndamping.hinge = 4\n"
     read = read_scenario(scenario(tmp_path, START + control + body + hinge))
-    run = sd.simulate(read.robot, read.start, 1.0, read.torque, read.events)
+    run = sd.simulate(read.robot, read.start, 1.0, read.torque, read.events, step=0.02)
     tau = 40 * (0.2 - run["hinge"]) - 4 * run.qd[:, run.coordinates.index("hinge")]
     late = np.isfinite(run["hinge"])
     assert late.any()
@@ -580,8 +581,8 @@ def test_springs_at_joint_limits(tmp_path):
     assert read_scenario(scenario(tmp_path, single.replace("{stiffness = 800}", "'inelastic'"))).options["stops"] == {
         "push": "inelastic"
     }
-    run = sd.simulate(read.robot.copy(), read.start, read.duration, **read.options)
-    free = sd.simulate(read.robot.copy(), read.start, read.duration)
+    run = sd.simulate(read.robot.copy(), read.start, read.duration, **read.options, step=0.02)
+    free = sd.simulate(read.robot.copy(), read.start, read.duration, step=0.02)
     assert run["push"][-1] < joint.limits[1] < free["push"][-1]
 
 
@@ -733,12 +734,12 @@ def test_a_constant_controller_of_joints_that_the_schedule_brings(tmp_path):
     body = GRASP.replace("= 1}", "= 1, box = [0.3, 0.2, 0.1]}")
     control = "[controller]\ntype = 'constant'\ntorque = {hinge = [0.2, 0.3], theta1 = 1}\n"
     read = read_scenario(scenario(tmp_path, START + control + body + hinge))
-    run = sd.simulate(read.robot, read.start, 0.2, read.torque, read.events)
+    run = sd.simulate(read.robot, read.start, 0.2, read.torque, read.events, step=0.02)
     assert run.coordinates == ("theta1", "theta2", "hinge[w1]", "hinge[w2]")
     assert_allclose(run.tau[-1], [1, 0, 0.2, 0.3])
     single = control.replace("hinge = [0.2, 0.3]", "'hinge[w2]' = 0.3")
     read = read_scenario(scenario(tmp_path, START + single + body + hinge))
-    run = sd.simulate(read.robot, read.start, 0.2, read.torque, read.events)
+    run = sd.simulate(read.robot, read.start, 0.2, read.torque, read.events, step=0.02)
     assert_allclose(run.tau[-1], [1, 0, 0, 0.3])
     passive = hinge.replace("name", "passive = true, name")
     for text in (control, single):
@@ -753,7 +754,7 @@ def test_a_constant_torque_acts_while_its_joint_is_free(tmp_path):
     lock = "[[schedule]]\nevent = 'lock'\njoint = 'theta2'\ntime = 0.1\n"
     unlock = lock.replace("lock'", "unlock'").replace("0.1", "0.2")
     read = read_scenario(scenario(tmp_path, text + lock + unlock))
-    run = sd.simulate(read.robot, read.start, 0.3, read.torque, read.events)
+    run = sd.simulate(read.robot, read.start, 0.3, read.torque, read.events, step=0.02)
     assert_allclose(run.tau[[0, -1], 1], 1)
 
 

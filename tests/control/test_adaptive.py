@@ -14,7 +14,7 @@ def adaptive(rate=10.0, **others):
     return control.AdaptiveControl(sd.robots.ur5(), reference, ["crate"], rate=rate, **GAINS, **others)
 
 
-def follow(law, duration, noise=0.005, period=1e-3, seed=0):
+def follow(law, duration, noise=0.005, period=2e-3, seed=0):
     """The largest error after 2.5 s; every estimate is a body that can exist."""
     plant, arm, rng = sd.robots.ur5(), with_link(), np.random.default_rng(seed)
     plant.attach(LOAD, to="tool0", name="crate")
@@ -57,7 +57,7 @@ def test_estimates_begin_with_a_grasp_and_end_with_a_release():
         return tau
 
     release = sd.Release("crate", time=1.3)
-    sd.simulate(arm, sd.State(arm, q, qd), 1.4, torque=torque, control_period=2e-3, events=[grasp, release])
+    sd.simulate(arm, sd.State(arm, q, qd), 1.4, torque=torque, control_period=2e-3, events=[grasp, release], step=0.02)
     for t, estimates in seen:
         assert bool(estimates) == (0.1 <= t < 1.3 - 1e-12), t
     masses = [estimates["crate"].mass for t, estimates in seen if estimates]

@@ -303,7 +303,7 @@ def test_laws_that_c_does_not_have():
     assert "void gravity_compensation(" in ball.c_source([control.GravityCompensation(ball)])
     free = sd.KinematicTree()
     free.attach(BOB, to="base", joint=sd.prismatic("x", name="rail"), name="cart")
-    run = sd.simulate(free, sd.State(free), 0.01)
+    run = sd.simulate(free, sd.State(free), 0.01, step=0.01)
     regulator = control.TimeVaryingLQR(run, 1.0, 1.0)
     free.attach(BOB, to="cart", joint=sd.spherical(name="hook", passive=True), name="bob")
     with pytest.raises(sd.ScrewdynError, match="positions are numbers, not hook"):

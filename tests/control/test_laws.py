@@ -130,7 +130,7 @@ def test_a_grasp_and_a_lock_in_the_middle_of_a_motion():
     grasp = sd.Grasp(bob, to="tool0", joint=hook, time=0.2, twist="co_moving", name="bob")
     lock = sd.Lock("wrist_3_joint", time=0.4)
     start = sd.State(arm, target + 0.1)
-    run = sd.simulate(arm, start, 0.6, torque=law, events=[grasp, lock], rtol=1e-10, atol=1e-12)
+    run = sd.simulate(arm, start, 0.6, torque=law, events=[grasp, lock], rtol=1e-10, atol=1e-12, step=0.02)
     for t in (0.19, 0.3, 0.39):
         expected = target + 0.1 * (1 + k * t) * np.exp(-k * t)
         state = run.at(t)

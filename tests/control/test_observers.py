@@ -40,17 +40,18 @@ def test_a_push_on_a_moving_arm_around_a_law_and_through_a_grasp():
     push = {"wrist_1_link": np.array([0, 0, 0, 10.0, 0, 20.0])}
     law = hold(arm, CENTRE)
     sd.simulate(
-        *(arm, sd.State(arm, CENTRE, A), 1.0),
+        *(arm, sd.State(arm, CENTRE, A), 0.5),
         torque=observer.around(law),
         wrenches=lambda t, state: push,
-        control_period=1e-3,
-        events=[sd.Grasp(LOAD, to="tool0", name="crate", twist="co_moving", time=0.5)],
+        control_period=2e-3,
+        step=2e-3,
+        events=[sd.Grasp(LOAD, to="tool0", name="crate", twist="co_moving", time=0.2)],
     )
     expected = arm.wrench_torque(CENTRE, push)
     assert np.abs(observer.residual - expected).max() < 0.02 * np.abs(expected).max()
 
 
-def chi_squared(seed, sigma, count=600, h=2e-3):
+def chi_squared(seed, sigma, count=300, h=2e-3):
     """(π̂ − π)ᵀ Σ⁻¹ (π̂ − π) of one run with noise of its torques: 10 in the mean."""
     rng = np.random.default_rng(seed)
     plant, arm = sd.robots.ur5(), with_link()
@@ -94,7 +95,7 @@ def test_a_floating_base_without_torques():
         return np.r_[np.zeros(6), np.cos(5 * t), 0.7 * np.sin(4 * t)]
 
     start = sd.State(real, qd=[0.1, -0.2, 0.15, 0.1, 0, 0, 0.3, 0.2])
-    run = sd.simulate(real, start, 1.0, torque=torque, rtol=1e-10)
+    run = sd.simulate(real, start, 1.0, torque=torque, rtol=1e-10, step=0.02)
     noise = {name: 0.05 for name in ("a", "b")}
     ship = {name: 1e-4 for name in tree.coordinates[:6]}
     estimator = control.PayloadEstimator("load", noise=noise, momentum_noise=ship, window=10)
@@ -173,6 +174,6 @@ def test_a_law_may_name_active_freedoms_only_while_a_load_hangs_on_a_hook(given)
     def law(t, state):
         return given(state.tree, state.tree.gravity_vector(state.q))
 
-    sd.simulate(arm, sd.State(arm, [0.3, 0.4]), 0.3, observer.around(law), [grasp], control_period=1e-3)
+    sd.simulate(arm, sd.State(arm, [0.3, 0.4]), 0.3, observer.around(law), [grasp], control_period=1e-3, step=0.02)
     np.testing.assert_allclose(observer.residual, 0, atol=2e-3)
     assert observer.alarms == ()

@@ -59,7 +59,7 @@ def test_a_cart_with_a_pendulum_by_hand(angle, sign):
     assert_allclose(law.gain, B.T @ P / 0.1, rtol=1e-9)
     assert_allclose(law.cost, P, rtol=1e-9)
     start = sd.State(tree, [0.1, angle + 0.02])
-    run = sd.simulate(tree, start, 12.0, law, step=0.01)
+    run = sd.simulate(tree, start, 12.0, law, step=0.2, rtol=1e-6)
     assert_allclose(run.q[-1], [0, angle], atol=1e-4)
 
 
@@ -68,12 +68,12 @@ def test_the_cost_of_a_small_motion_is_that_of_the_riccati_equation():
     arm, q = carrying()
     law = control.LQR(arm, q, [10, 10, 100, 0.1, 0.1, 1], 0.01)
     x0 = np.array([1e-3, -2e-3, 3e-3, 0, 1e-2, 0])
-    run = sd.simulate(arm, sd.State(arm, q + x0[:3], x0[3:]), 6.0, law, step=2e-3, rtol=1e-6)
+    run = sd.simulate(arm, sd.State(arm, q + x0[:3], x0[3:]), 3.0, law, step=0.01, rtol=1e-5)
     x = np.hstack([run.q - q, run.qd])
     u = run.tau - law.tau
     assert not u[:, 2].any()
     rate = (x**2 * [10, 10, 100, 0.1, 0.1, 1]).sum(axis=1) + 0.01 * (u**2).sum(axis=1)
-    assert_allclose(np.trapezoid(rate, run.t), x0 @ law.cost @ x0, rtol=2e-2)
+    assert_allclose(np.trapezoid(rate, run.t), x0 @ law.cost @ x0, rtol=5e-3)
 
 
 @pytest.mark.slow
@@ -87,7 +87,7 @@ def test_a_ball_joint_is_regulated_in_its_own_axes():
     law = control.LQR(tree, q, [100.0] * 4 + [1.0] * 4, 0.01)
     off = sd.State(tree, tree.integrate(q, [0.1, -0.1, 0.1, 0.1]), [0.1, 0.2, -0.3, 0.4])
     assert_allclose(law.derivative(0.0, off), by_differences(law, off), rtol=0, atol=1e-8 * np.abs(law.gain).max())
-    run = sd.simulate(tree, sd.State(tree, off.q), 4.0, law, step=0.1)
+    run = sd.simulate(tree, sd.State(tree, off.q), 4.0, law, step=0.1, rtol=1e-5)
     assert np.abs(tree.difference(q, run.q[-1])).max() < 1e-3
 
 
@@ -96,23 +96,23 @@ def test_along_a_run_the_gains_are_those_of_the_riccati_equation():
     arm, q = carrying()
     q1 = q + np.array([0.1, 0.2, 0])
     move = control.ComputedTorque(arm, lambda t: (q1[:2], np.zeros(2), np.zeros(2)), kp=9, kd=6)
-    run = sd.simulate(arm, sd.State(arm, q), 1.0, move, step=2e-3)
+    run = sd.simulate(arm, sd.State(arm, q), 0.5, move, step=2e-3)
     Q, R = np.array([10, 10, 100, 0.1, 0.1, 1.0]), 0.05
     law = control.TimeVaryingLQR(run, Q, R, final=0.0)
 
     def back(s, P):
-        state, k = run.at(1.0 - s), (1.0 - s)
+        state, k = run.at(0.5 - s), (0.5 - s)
         tau = [np.interp(k, run.t, x) for x in run.tau.T]
         A, B = arm.linearize(state.q, state.qd, tau)
         P = P.reshape(6, 6)
         return (A.T @ P + P @ A - P @ B @ B.T @ P / R + np.diag(Q)).ravel()
 
-    P = solve_ivp(back, (0, 0.5), np.zeros(36), rtol=1e-7, atol=1e-9).y[:, -1].reshape(6, 6)
-    state = run.at(0.5)
+    P = solve_ivp(back, (0, 0.25), np.zeros(36), rtol=1e-6, atol=1e-8).y[:, -1].reshape(6, 6)
+    state = run.at(0.25)
     B = arm.linearize(state.q, state.qd).B
     x = np.array([1e-3, 2e-3, -3e-3, 0.01, 0.02, -0.01])
     off = sd.State(arm, state.q + x[:3], state.qd + x[3:])
-    feedback = (law(0.5, off) - law(0.5, state))[:2]
+    feedback = (law(0.25, off) - law(0.25, state))[:2]
     assert_allclose(feedback, -B.T @ P @ x / R, rtol=1e-4)
 
 
@@ -155,7 +155,7 @@ def test_parts_of_a_run_before_and_after_a_grasp():
     fresh = arm.copy()
     plan = sd.simulate(arm, sd.State(arm, start), 0.6, hold, [grasp], step=0.01)
     law = control.TimeVaryingLQR(plan, lambda names: [1e3] * len(names) + [10] * len(names), 0.1)
-    run = sd.simulate(fresh, sd.State(fresh, start + 0.01), 0.6, law, [grasp], rtol=1e-6)
+    run = sd.simulate(fresh, sd.State(fresh, start + 0.01), 0.6, law, [grasp], rtol=1e-6, step=0.02)
     assert np.abs(run.q[-1, :2] - plan.q[-1, :2]).max() < 1e-3
     other = fresh.copy()
     other.attach(sd.Inertia.point(1.0, (0.1, 0, 0)), to="crucible", joint=sd.revolute("z", passive=True, name="tail"))

@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 from c_compiler import load, pointer
 from cases import close, norm
-from kinds import EVERY, GROUPS
+from kinds import GROUPS
 from tangents import state_of
 
 import screwdyn as sd
@@ -70,10 +70,10 @@ def compare(library, tree, entry, link, at, tolerance=1e-12):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-def test_every_quantity(tmp_path, seed):
-    rng = np.random.default_rng(seed)
-    tree = random_tree(rng, 2, EVERY if seed else ["revolute", "prismatic"])
+def test_every_quantity(tmp_path):
+    """Of joints of one freedom, a ball joint and a free one; the others are in the next test."""
+    rng = np.random.default_rng(0)
+    tree = random_tree(rng, 2, ["revolute", "prismatic"])
     tree.attach(Link("hand/1", random_inertia(rng)), to="link2", joint=sd.spherical(), at=random_pose(rng))
     tree.attach(Link("six", random_inertia(rng)), to="hand/1", joint=sd.free(), at=random_pose(rng))
     entries = list(QUANTITIES.values())

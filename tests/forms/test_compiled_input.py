@@ -131,7 +131,7 @@ class Sub(np.ndarray):
 
 @pytest.mark.slow
 def test_any_mixture_of_arguments_is_answered_or_refused(arm, fast):
-    """Ten thousand calls with random arguments: a correct result or an error, without memory errors."""
+    """Three thousand calls with random arguments: a correct result or an error, without memory errors."""
     rng = np.random.default_rng(8)
     n = arm.nv
     memory = rng.uniform(-1, 1, 400)
@@ -152,7 +152,7 @@ def test_any_mixture_of_arguments_is_answered_or_refused(arm, fast):
         return makers[kind]()
 
     answered = 0
-    for _ in range(10_000):
+    for _ in range(3000):
         name = list(ARGUMENTS)[rng.integers(len(ARGUMENTS))]
         arguments = [anything() for _ in range(ARGUMENTS[name])]
         out = anything()
@@ -171,7 +171,7 @@ def test_any_mixture_of_arguments_is_answered_or_refused(arm, fast):
         assert out is None or result is out
         close(result, expected, norm(expected) + 30 * n, 1e-13)
         memory[:] = copies
-    assert answered > 500
+    assert answered > 150
 
 
 def test_a_joint_that_carries_nothing_is_named():

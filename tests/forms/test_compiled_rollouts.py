@@ -28,6 +28,8 @@ from screwdyn.backends.llvm.program import MEMORY, Kept
 from screwdyn.forms import compiled as forms
 from screwdyn.testing import random_inertia, random_tree
 
+pytestmark = pytest.mark.usefixtures("compiled_when_called")
+
 KINDS = {
     "revolute prismatic helical": ("revolute", "prismatic", "helical"),
     "spherical revolute": ("spherical", "revolute"),

@@ -9,6 +9,8 @@ from test_switches import DT, alone, compare
 import screwdyn as sd
 from screwdyn import Close, Grasp, Inertia, Lock, LoopError, Open, Release, ScrewdynError, TopologyError
 
+pytestmark = pytest.mark.usefixtures("compiled_when_called")
+
 CRATE = Inertia.box(3.0, (0.3, 0.2, 0.2), com=(0, -0.3, 0))
 
 
@@ -136,7 +138,7 @@ def test_times_as_in_a_simulation():
     qd, own = np.array([1.0, -0.5, 0.3]), {"joint": close.joint, "at": close.at, "name": close.name}
     events = [Close(close.link, close.to, **own, time=0.0), Open(close.name, time=0.04)]
     run = tree.compile().rollout(q, qd, 80, 1e-3, method="rk4", events=events, every=1)
-    motion = sd.simulate(tree.copy(), sd.State(tree, q, qd), 0.08, events=events)
+    motion = sd.simulate(tree.copy(), sd.State(tree, q, qd), 0.08, events=events, step=0.01)
     for t, x, v in zip(run.t[1:], run.q[1:], run.qd[1:], strict=True):
         assert_allclose(np.hstack([x, v]), np.hstack([(s := motion.at(t, side="before")).q, s.qd]), rtol=0, atol=1e-7)
 

@@ -7,6 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import screwdyn as sd
 from screwdyn.physics.time_stepping import HIT, SETTLED, SOFT, SWEEPS
 
+pytestmark = pytest.mark.usefixtures("compiled_when_called")
+
 SIZE = (0.4, 0.3, 0.2)
 G = 9.80665
 
@@ -210,7 +212,7 @@ def scene(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", [1, 2])  # with and without restitution
 def test_against_the_same_scheme_in_python(seed):
     rng = np.random.default_rng(seed)
     tree = scene(rng)
@@ -230,7 +232,7 @@ def test_order_of_convergence():
     tree = ball(0.3, joint=sd.free())
     tree.gravity = (-2.0, 0.0, -G)
     q, qd = resting(tree, vx=2.0, wy=-5.0)
-    exact = sd.simulate(tree, sd.State(tree, q, qd), 0.5)
+    exact = sd.simulate(tree, sd.State(tree, q, qd), 0.5, step=0.01)
     errors = []
     for steps in (100, 200, 400):
         found = tree.compile(threads=1).rollout(q, qd, steps, 0.5 / steps)

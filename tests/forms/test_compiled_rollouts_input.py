@@ -29,6 +29,8 @@ from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.program import MEMORY, Kept
 from screwdyn.testing import random_inertia
 
+pytestmark = pytest.mark.usefixtures("compiled_when_called")
+
 START = np.zeros((3, 6)), np.zeros((3, 6))
 
 

@@ -8,6 +8,8 @@ from test_switches import HOOK, alone, compare
 import screwdyn as sd
 from screwdyn import Grasp, Inertia, LoopError, Release, SetInertia
 
+pytestmark = pytest.mark.usefixtures("compiled_when_called")
+
 CRATE = Inertia.box(3.0, (0.3, 0.2, 0.2), com=(0, -0.3, 0))
 RUNS, STEPS = 5, 12
 

@@ -91,7 +91,7 @@ def reached(run):
 @pytest.mark.parametrize("method", ["DOP853", "RK45", "Radau"])
 def test_each_passage_from_inside_is_reported_at_its_time(method):
     tree = oscillator((-0.5, 0.8))
-    run = sd.simulate(tree, sd.State(tree, qd=[2.0]), 2 * np.pi, method=method)  # sin 2t, two periods
+    run = sd.simulate(tree, sd.State(tree, qd=[2.0]), 2 * np.pi, method=method, step=0.05)  # sin 2t, two periods
     up, down = np.arcsin(0.8) / 2, (np.pi + np.arcsin(0.5)) / 2
     assert reached(run) == [("slide", "upper"), ("slide", "lower")] * 2
     assert_allclose(

@@ -27,6 +27,8 @@ from screwdyn import (
 )
 from screwdyn.testing import random_inertia, random_tree
 
+pytestmark = pytest.mark.usefixtures("compiled_when_called")
+
 DT = 2e-3
 CRATE = Inertia.box(3.0, (0.3, 0.2, 0.2), com=(0, -0.3, 0))
 HOOK = sd.revolute("x", passive=True, name="hook", damping=0.1)
@@ -252,7 +254,7 @@ def test_times_as_in_a_simulation(arm, fast):
         Release("crate", time=1.05),
     ]
     run = fast.rollout(q[0], qd[0], 60, 1e-3, method="rk4", events=events, every=1, t0=1.0)
-    motion = sd.simulate(arm.copy(), State(arm, q[0], qd[0]), 0.06, events=events, t0=1.0)
+    motion = sd.simulate(arm.copy(), State(arm, q[0], qd[0]), 0.06, events=events, t0=1.0, step=0.01)
     for t, x, v in zip(run.t, run.q, run.qd, strict=True):
         state = motion.at(t, side="before")
         names = run.compiled.positions
@@ -543,7 +545,7 @@ def test_stops_of_a_simulation(arm):
     q, qd = starts(1)
     grasp = Grasp(CRATE, to="tool0", joint=hook, name="crate", twist="at_rest", time=0.02)
     hold = sd.Feedback(200.0, 30.0, q[0])
-    motion = sd.simulate(arm.copy(), State(arm, q[0], qd[0]), 0.6, None, [grasp], stops="inelastic")
+    motion = sd.simulate(arm.copy(), State(arm, q[0], qd[0]), 0.6, None, [grasp], stops="inelastic", step=0.02)
     assert any(x.verb.startswith("reach") for x in motion.events)
     errors = []
     for h in (1e-3, 2.5e-4):

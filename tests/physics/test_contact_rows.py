@@ -229,6 +229,7 @@ def test_batches():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_when_called")
 def test_every_form_of_the_rows(tmp_path):
     """C, machine code, the closed form and derivatives of the default kernels, also of a link that follows another."""
     rng, tree = np.random.default_rng(5), sd.KinematicTree()

@@ -92,7 +92,7 @@ def test_rollouts_agree_with_runs():
     tree, state = gripper(np.random.default_rng(3))
     tree.attach(sd.Inertia.sphere(0.5, 0.1, (0, 0.1, 0)), "l", sd.spherical(damping=0.2), name="bob")
     state = sd.State(tree, {"joint1": 0.2}, np.linspace(-0.5, 0.5, tree.nv))
-    run = sd.simulate(tree, state, 0.1)
+    run = sd.simulate(tree, state, 0.1, step=0.01)
     found = tree.compile().rollout(state.q, state.qd, steps=200, dt=5e-4, method="rk4")
     assert_allclose(found.q, run.states[-1].q, atol=1e-6)
     assert_allclose(found.qd, run.states[-1].qd, atol=1e-5)
@@ -138,7 +138,7 @@ def geared(ratio, mimic_limits=None, leader_limits=None):
 def test_limits_of_a_joint_that_follows_are_limits_of_the_joint_followed(ratio, side, stop):
     own = (-np.inf, 0.7) if ratio > 0 else (-0.5, np.inf)
     tree = geared(ratio, mimic_limits=own)
-    run = sd.simulate(tree, sd.State(tree, qd=[1.0]), 1.5, step=0.005, stops=stop and {"b": stop})
+    run = sd.simulate(tree, sd.State(tree, qd=[1.0]), 1.0, step=0.02, stops=stop and {"b": stop})
     event = run.events[0].event
     assert (event.joint, event.link, event.coordinate, event.side) == ("b", "2nd", "a", side)
     assert_allclose(run.events[0].t, 0.3, atol=1e-7)
@@ -146,7 +146,7 @@ def test_limits_of_a_joint_that_follows_are_limits_of_the_joint_followed(ratio, 
     plain = geared(ratio, leader_limits=(-np.inf, 0.3))
     spring = isinstance(stop, sd.SpringStop)
     same = sd.SpringStop(160.0, 2.0) if spring else stop
-    expected = sd.simulate(plain, sd.State(plain, qd=[1.0]), 1.5, step=0.005, stops=same)
+    expected = sd.simulate(plain, sd.State(plain, qd=[1.0]), 1.0, step=0.02, stops=same)
     assert len(run.events) == len(expected.events)
     assert_allclose(run["a"], expected["a"], atol=1e-9)
     assert_allclose(run.energy.potential, expected.energy.potential, atol=1e-9)

@@ -122,7 +122,7 @@ def test_a_torque_without_a_period_is_what_costs_time(tmp_path):
     assert run.trial_calls == len(asked) > 200 and words in only(run.explain(), "control_period=")
     run.to_npz(tmp_path / "run.npz")
     assert words in sd.Run.from_npz(tmp_path / "run.npz").explain()
-    assert (run + sd.simulate(arm, run.states[-1], 0.1, torque, t0=0.2)).trial_calls == len(asked)
+    assert (run + sd.simulate(arm, run.states[-1], 0.1, torque, t0=0.2, step=0.01)).trial_calls == len(asked)
     assert "control_period" not in length(control_period=1e-3).explain() and len(asked) == 200
 
 

@@ -126,8 +126,9 @@ def reduced_motion(tree, q, rate, times, friction):
     def slope(t, y):
         place = tree.assemble([*y[:1], *guess[1:]], hold="a")
         guess[:] = place
-        Z = tree.reduced(place, np.zeros(3), "a").Z
-        found = tree.reduced(place, Z @ y[1:], "a")
+        J = tree.constraint_jacobian(place)
+        Z = np.append(1.0, -np.linalg.lstsq(J[:, 1:], J[:, 0])[0])
+        found = tree.reduced(place, Z * y[1], "a")
         push = found.Z.T @ (-friction * np.sign(found.Z @ y[1:])) - found.C @ y[1:] - found.g
         return [y[1], (push / found.M[0])[0]]
 
@@ -140,7 +141,7 @@ def test_friction_where_the_piston_turns():
     """At its dead points the piston is at rest for an instant, and its friction turns; the crank goes on."""
     tree, q = slider_crank(friction=0.3)
     q, qd = tree.project(q, [12.0, 0, 0], hold="a")
-    run = sd.simulate(tree, sd.State(tree, q, qd), 0.6, step=0.05)
+    run = sd.simulate(tree, sd.State(tree, q, qd), 0.4, step=0.05)
     assert (run.velocity("a") > 1).all() and np.ptp(np.sign(run.velocity("x"))) == 2
     friction = tree.model.joint_forces.friction
     assert_allclose(run["a"], reduced_motion(tree, q, 12.0, run.t, friction), atol=1e-6)

@@ -137,7 +137,8 @@ def test_stop_and_friction_hold_together():
     tree = lift(mass=m, friction=F)
     force = [lambda t: slope * t, lambda t: 0.0]
     run = sd.simulate(
-        tree, sd.State(tree), 1.5, lambda t, state: [force[t > 1.0](t)], stops="inelastic", control_period=2e-3
+        *(tree, sd.State(tree), 1.5, lambda t, state: [force[t > 1.0](t)]),
+        **{"stops": "inelastic", "control_period": 4e-3, "step": 4e-3},
     )
     begins = (m * G + F) / slope
     assert_allclose(run.t[np.argmax(run["z"] > 0)], begins, atol=5e-3)
@@ -328,7 +329,7 @@ def test_damped_spring_stop_never_pulls():
     m, k, d, v = 1.0, 100.0, 16.0, 2.0
     tree = sd.KinematicTree(gravity=(0, 0, 0))
     tree.attach(sd.Inertia.point(m), to="base", joint=sd.prismatic("x", limits=(-9, 0.1), name="x"), name="box")
-    run = sd.simulate(tree, sd.State(tree, qd=[v]), 1.0, stops={"x": sd.SpringStop(k, d)}, step=1e-3)
+    run = sd.simulate(tree, sd.State(tree, qd=[v]), 1.0, stops={"x": sd.SpringStop(k, d)}, step=4e-3)
     assert (run.qdd <= 1e-9).all()
     # x = v/b e^{-at} sin bt; the force ends where k x + d ẋ = 0, with tan bt = 2ab/(a² − b²)
     a, b = d / (2 * m), np.sqrt(k / m - (d / (2 * m)) ** 2)
@@ -356,7 +357,9 @@ def test_joints_that_reach_their_springs_at_the_same_time_all_return():
         tree.attach(sd.Inertia.rod(1, 1, "x", (0.5, 0, 0)), to="base", joint=hinge, name=f"rod {name}")
     tree.attach(sd.Inertia.rod(1, 1, "x", (0.5, 0, 0)), to="base", joint=sd.revolute("z", name="other"), name="rod")
     state = sd.State(tree, qd=np.ones(4))
-    run = sd.simulate(tree, state, 2.0, stops=sd.SpringStop(100.0), events=[sd.Lock("other", time=1.0)], rtol=1e-11)
+    run = sd.simulate(
+        tree, state, 2.0, stops=sd.SpringStop(100.0), events=[sd.Lock("other", time=1.0)], rtol=1e-11, step=0.05
+    )
     assert_allclose(run.states[-1].q, np.pi * np.sqrt(1 / 3 / 100), rtol=1e-9)
     assert_ledger_closes(run)
 

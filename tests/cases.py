@@ -1,5 +1,6 @@
 """Random trees with random states, as hypothesis strategies, and functions that measure errors."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ FUNCTIONS = {
         *("bias_force", "inverse_dynamics", "forward_dynamics"),
     )
 }
+# Whether a soak has its full length; CI runs a shorter one.
+FULL_SOAK = os.environ.get("SCREWDYN_SOAK") == "full"
 ONE_OR_NONE = (*SINGLE, "fixed")
 EPS = np.finfo(float).eps
 

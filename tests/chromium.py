@@ -74,6 +74,15 @@ class Page:
         elif method == "Runtime.exceptionThrown":
             self.errors.append(what["exceptionDetails"]["exception"].get("description", "?"))
 
+    def fresh(self) -> None:
+        """Begin anew: an empty page as large as the window, and no requests and errors."""
+        for reset in ("Emulation.clearDeviceMetricsOverride", "Emulation.setEmulatedMedia"):
+            self.call(reset)
+        self.open("about:blank")
+        self.wait_for("location.href === 'about:blank' && document.readyState === 'complete'")
+        self.requests.clear()
+        self.errors.clear()
+
     def open(self, url: str) -> None:
         self.call("Page.navigate", url=url)
 

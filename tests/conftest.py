@@ -54,6 +54,16 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(profile)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip modules that name a mark nowhere when tests of this mark alone are selected: importing all takes longer."""
+    mark, tests = config.option.markexpr, Path(__file__).parent
+    if not (mark.isidentifier() and collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    law = mark == "soak" and "SCREWDYN_SOAK" in os.environ and collection_path in {tests / name for name in LAWS}
+    return None if law or f"mark.{mark}" in text else True
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Select the properties of LAWS with the mark soak if SCREWDYN_SOAK asks for many examples."""

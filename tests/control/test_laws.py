@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import by_differences, close, norm
+from cases import FULL_SOAK, by_differences, close, norm
 from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY
@@ -80,9 +80,12 @@ def test_passivity_control_leaves_m_and_christoffels_c(seed, n):
     assert not tau[others].any()
 
 
+MORE_SEEDS = range(2, 6) if FULL_SOAK else (2, 4)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("law", [control.ComputedTorque, control.PassivityControl, control.GravityCompensation])
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(x, marks=pytest.mark.soak) for x in range(2, 6))])
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(x, marks=pytest.mark.soak) for x in MORE_SEEDS)])
 def test_derivatives_are_those_of_differences(law, seed):
     """Also of torques that are clipped, which have none."""
     arm, tree, state, wanted, rng = case(seed, seed)

@@ -301,6 +301,15 @@ def test_large_functions_give_the_same(monkeypatch, module, limit, batch):
         close(found, wanted, 1 + norm(wanted), 1e-13)
 
 
+def test_a_batch_compiles_no_code_for_one_state():
+    D = sd.testing.random_tree(np.random.default_rng(30), 2).derivatives
+    D.gravity_vector(np.zeros((3, 2)))
+    program = D._function("gravity_vector").program
+    assert program.batch and not program.single
+    D.gravity_vector(np.zeros(2))
+    assert program.single
+
+
 def test_a_loose_joint_is_named_by_large_functions_too(monkeypatch):
     limited(monkeypatch, native, "LARGEST", 10)
     arm = sd.robots.pelican()

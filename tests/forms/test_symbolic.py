@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 import sympy as sp
-from cases import close, norm
+from cases import FULL_SOAK, close, norm
 from closed_forms import evaluated
 from kinds import EVERY, GROUPS, SINGLE
 
@@ -61,13 +61,18 @@ SINGULAR = {"operational_inertia"}
 NAMES = [name for name, entry in CATALOGUE.items() if entry.places != "contacts"]
 
 
+def in_turn(names, first, others):
+    """Each name with the first case, and in a soak with the others, of which a short one takes one for each name."""
+    cases = []
+    for k, name in enumerate(names):
+        cases.append(pytest.param(name, first[1], id=f"{first[0]}-{name}"))
+        chosen = others if FULL_SOAK else [[*others][k % len(others)]]
+        cases += [pytest.param(name, others[key], marks=pytest.mark.soak, id=f"{key}-{name}") for key in chosen]
+    return cases
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
-    "kinds",
-    [EVERY, *(pytest.param(kinds, marks=pytest.mark.soak) for kinds in (SINGLE, GROUPS))],
-    ids=["all", "one", "groups"],
-)
+@pytest.mark.parametrize(("name", "kinds"), in_turn(NAMES, ("all", EVERY), {"one": SINGLE, "groups": GROUPS}))
 def test_every_quantity_on_every_joint(name, kinds):
     rng, entry = np.random.default_rng([len(kinds), *name.encode()]), CATALOGUE[name]
     tree = random_tree(rng, 2, kinds)
@@ -86,9 +91,13 @@ def test_every_quantity_on_every_joint(name, kinds):
         agrees(tree, state, name, False, **given)
 
 
-@pytest.mark.parametrize("name", [x for x in NAMES if x not in ("forward_dynamics", *SINGULAR)])
 @pytest.mark.parametrize(
-    "kind", ["planar", *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("helical", "revolute", "universal"))]
+    ("name", "kind"),
+    in_turn(
+        [x for x in NAMES if x not in ("forward_dynamics", *SINGULAR)],
+        ("planar", "planar"),
+        {kind: kind for kind in ("helical", "revolute", "universal")},
+    ),
 )
 def test_every_quantity_written_out(name, kind):
     rng = np.random.default_rng([len(kind), *name.encode()])

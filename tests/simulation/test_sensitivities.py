@@ -2,11 +2,11 @@
 
 import dataclasses
 import functools
-import os
 
 import numpy as np
 import pytest
 import sympy
+from cases import FULL_SOAK
 
 import screwdyn as sd
 from screwdyn.simulation.sensitivities import _larger
@@ -203,7 +203,7 @@ CASES = [
 
 
 # Of these, by each parameter.
-EACH = CASES if os.environ.get("SCREWDYN_SOAK") == "full" else CASES[::3]
+EACH = CASES if FULL_SOAK else [GainsHeld]
 
 
 @pytest.mark.slow
@@ -481,7 +481,7 @@ def test_symbols_of_the_tree_and_numbers_of_changes(each):
         return np.concatenate([end.q, end.qd])
 
     some, h, largest = np.random.default_rng(8).uniform(-1, 1, (1, len(names))), 3e-4, 0.0
-    for d in np.eye(len(names)) if each else 0.3 * some:
+    for d in np.eye(len(names))[:: 1 if FULL_SOAK else 3] if each else 0.3 * some:
         found = sum(w * (outcome(i * h * d) - outcome(-i * h * d)) for i, w in CENTRAL) / h
         largest = max(largest, np.abs(found).max())
         assert np.abs(P @ d - found).max() < 1e-7 * largest, [x for x, y in zip(names, d, strict=True) if y]

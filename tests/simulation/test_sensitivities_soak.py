@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sympy
+from cases import FULL_SOAK
 
 import screwdyn as sd
 from screwdyn import control
@@ -135,10 +136,12 @@ KINDS = [
     stops_and_friction,
     loop_with_friction,
 ]
+# Each kind comes in four styles, of which a short soak takes two.
+SEEDS = [k for k in range(28) if FULL_SOAK or (k + k // len(KINDS)) % 2]
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(28))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_direction(seed):
     make, style = KINDS[seed % len(KINDS)], seed // len(KINDS)
     rng = np.random.default_rng(seed)

@@ -1,11 +1,11 @@
 """Simulations with contacts against closed forms, against loops that hold in both directions, and their ledger."""
 
 import math
-import os
 import pickle
 
 import numpy as np
 import pytest
+from cases import FULL_SOAK
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 
@@ -601,7 +601,7 @@ def test_a_contact_that_left_with_its_link_is_known_by_its_time():
 
 
 # Crates that are thrown on the floor; the first two did not come to rest.
-THROWN = [1003, 2016, *range(100, 300 if os.environ.get("SCREWDYN_SOAK") == "full" else 102)]
+THROWN = [1003, 2016, *range(100, 300 if FULL_SOAK else 101)]
 
 
 @pytest.mark.soak

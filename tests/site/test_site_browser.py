@@ -19,42 +19,51 @@ SITE = Path(__file__).parents[2] / "docs/_build/html"
 MATHEMATICS, LABORATORY = SITE / "mathematics.html", SITE / "lab.html"
 
 
-def test_formulas_are_drawn_without_a_network(tmp_path):
-    assert MATHEMATICS.exists(), "build it with: nox -s docs"
-    with browser(tmp_path) as page:
-        page.open(MATHEMATICS.as_uri())
-        count = "document.querySelectorAll('{}').length".format
-        page.wait_for("window.MathJax?.startup?.promise !== undefined")
-        assert page.evaluate("MathJax.startup.promise.then(() => 'drawn')") == "drawn"
-        assert page.evaluate(count("mjx-container")) > 500
-        assert page.evaluate(count("mjx-container")) == page.evaluate(count("span.math, div.math"))
-        assert page.evaluate(count("mjx-merror")) == 0
-        assert page.errors == []
-        assert page.requests and {urlsplit(request).scheme for request in page.requests} <= {"file", "data"}
-
-
-def test_a_search_from_files_shows_the_words_that_it_found(tmp_path):
-    with browser(tmp_path) as page:
-        page.open((SITE / "search.html").as_uri() + "?q=quaternion")
-        page.wait_for("document.querySelectorAll('#search-results p.context').length > 3")
-        texts = "[...document.querySelectorAll('#search-results p.context')].map((x) => x.innerText)"
-        assert sum("quaternion" in text.lower() for text in page.evaluate(texts)) > 3
-        assert page.errors == []
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    with browser(tmp_path_factory.mktemp("browser")) as found:
+        yield found
 
 
 @pytest.fixture
-def laboratory(tmp_path):
+def page(opened):
+    opened.fresh()
+    return opened
+
+
+def test_formulas_are_drawn_without_a_network(page):
+    assert MATHEMATICS.exists(), "build it with: nox -s docs"
+    page.open(MATHEMATICS.as_uri())
+    count = "document.querySelectorAll('{}').length".format
+    page.wait_for("window.MathJax?.startup?.promise !== undefined")
+    assert page.evaluate("MathJax.startup.promise.then(() => 'drawn')") == "drawn"
+    assert page.evaluate(count("mjx-container")) > 500
+    assert page.evaluate(count("mjx-container")) == page.evaluate(count("span.math, div.math"))
+    assert page.evaluate(count("mjx-merror")) == 0
+    assert page.errors == []
+    assert page.requests and {urlsplit(request).scheme for request in page.requests} <= {"file", "data"}
+
+
+def test_a_search_from_files_shows_the_words_that_it_found(page):
+    page.open((SITE / "search.html").as_uri() + "?q=quaternion")
+    page.wait_for("document.querySelectorAll('#search-results p.context').length > 3")
+    texts = "[...document.querySelectorAll('#search-results p.context')].map((x) => x.innerText)"
+    assert sum("quaternion" in text.lower() for text in page.evaluate(texts)) > 3
+    assert page.errors == []
+
+
+@pytest.fixture
+def laboratory(page):
     """The laboratory, paused, as a phone shows it in the dark."""
     assert LABORATORY.exists(), "build it with: nox -s docs"
-    with browser(tmp_path) as page:
-        page.call("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=1, mobile=True)
-        page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-        page.open(LABORATORY.as_uri())
-        page.wait_for("window.lab !== undefined")
-        page.evaluate("lab.run(false)")
-        yield page
-        assert page.errors == []
-        assert {urlsplit(request).scheme for request in page.requests} <= {"file", "data"}
+    page.call("Emulation.setDeviceMetricsOverride", width=360, height=740, deviceScaleFactor=1, mobile=True)
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    page.open(LABORATORY.as_uri())
+    page.wait_for("window.lab !== undefined")
+    page.evaluate("lab.run(false)")
+    yield page
+    assert page.errors == []
+    assert {urlsplit(request).scheme for request in page.requests} <= {"file", "data"}
 
 
 def press_enter(page, button):

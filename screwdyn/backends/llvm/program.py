@@ -279,6 +279,8 @@ class Function:
         """The outputs for one state in contiguous arrays of the right shape; None for other arguments."""
         program = self.program
         if self._entry is None:
+            if any(getattr(x, "ndim", 1) > 1 for x in state):
+                return None  # a batch, which has code of its own
             if program.compiled:
                 program.compile(emit.SINGLE)
             self._entry = self.builtin(entry.refuse) if program.compiled else entry.refuse

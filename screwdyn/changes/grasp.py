@@ -169,17 +169,19 @@ class Grasp(Scheduled[GraspEvent]):
             check_state(inner, body if isinstance(body, Robot) else tree.copy().detach(handle.name), "payload")
         elif isinstance(body, Robot):
             inner = State(body)
-        own_q, own_qd = (inner.q, inner.qd) if inner else ((), ())
-        q, qd = np.concatenate([state.q, first, own_q]), np.concatenate([state.qd, np.zeros(joint.nv), own_qd])
+        q, qd = state.q, state.qd
+        if joint.nv or inner:
+            own_q, own_qd = (inner.q, inner.qd) if inner else ((), ())
+            q, qd = np.concatenate([q, first, own_q]), np.concatenate([qd, np.zeros(joint.nv), own_qd])
         if hanging:
             q, k = _hung(tree, q, handle.name, new.coordinates, len(state.qd) + joint.nv), len(state.q)
             if joint.chart is not None and joint.chart.orientation == 4:  # of its two quaternions, that with w >= 0
                 q[k : k + 4] *= np.copysign(1.0, q[k + 3])
         k = len(state.q) + joint.nq
-        first, own_q, own_qd = q[len(state.q) : k], q[k:], qd[len(state.qd) + joint.nv :]  # copies, for later
-        # Zeros have the same signs as in the product with the identity.
-        moved = home + 0.0 if start is None and pose is None else home @ pose_at(joint, first)
-        T = moved if joint.nv else home
+        first, own_q, own_qd = q[len(state.q) : k], q[k:], qd[len(state.qd) + joint.nv :]
+        T = home
+        if joint.nv:  # zeros have the same signs as in the product with the identity
+            T = home + 0.0 if start is None and pose is None else home @ pose_at(joint, first)
         check_reach(tree.topology, handle.name, self.to, T)
         carried = screw.twist_in(T, rates)
         V = payload_twist(twist, carried)

@@ -12,7 +12,6 @@ M_i (J_i δ − s_i) are the impulses.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from operator import add
 from typing import Any
 
@@ -66,7 +65,7 @@ def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> tuple[di
     return {"state": state, "link": root, "energy_lost": float(energies[1]), "impulse": wrench}, float(before[0])
 
 
-def stopped(tree: Robot, q: Array, qd: Array, own: Sequence[int]) -> Array:
+def stopped(tree: Robot, q: Array, qd: Array, own: slice) -> Array:
     """The change of the rates of a tree without loops, (nv,), if those of its ``own`` freedoms become zero.
 
     Of equation (1) only the slip differs: it is the motion of these. Articulated bodies from rest, among which they are
@@ -76,8 +75,9 @@ def stopped(tree: Robot, q: Array, qd: Array, own: Sequence[int]) -> Array:
     """
     gone, change = np.zeros((2, len(qd)))
     gone[own] = -qd[own]
+    response = tree._response_holding(own)
     for _ in range(MOST_STEPS):
-        step = tree.impulse_response(q, tree.joint_momentum(q, gone + change), own)
+        step = response(q, tree.joint_momentum(q, gone + change))
         change = change - step
         if step.dot(step) <= SETTLED * change.dot(change):
             break
@@ -121,7 +121,7 @@ def check_bodies(model: Model, slipping: tuple[Array, str, Array] | None = None)
 
     A link that is ``slipping`` is a body of its own: the first of its :func:`_parts`, its name, and its slip.
     """
-    if not any([(I := at.link.inertia) is not None and I.is_effective for at in model.placements.values()]):
+    if not any([at.link.effective for at in model.nodes]):
         return
     first = {model.index[at.coordinate]: name for name, at in reversed(model.placements.items())}
     bodies = {name: model.table[row, MASS:PARENT] for row, name in first.items() if row >= 0}
@@ -152,7 +152,8 @@ def _parts(model: Model, root: str) -> Array:
     inside, parts = {root, *beyond}, np.zeros((1 + len(rows), PLACE))
     for name, other in placements.items():
         if other.coordinate == at.coordinate and other.body is not NOTHING:
-            bodies[name in inside] = tuple(map(add, bodies[name in inside], other.body))
+            known = bodies[name in inside]
+            bodies[name in inside] = other.body if known is NOTHING else tuple(map(add, known, other.body))
     parts[0, :21] = row, *bodies[True], *bodies[False]
     if rows:
         parts[1:, 0], parts[1:, 1:11] = rows, table[rows, MASS:PARENT]

@@ -51,7 +51,7 @@ class Lock(Scheduled[LockEvent]):
         tree.topology = topology.lock(self.joint, state.q[positions])
         if state.qd[own].any():  # otherwise nothing slips
             law.check_bodies(before.model)
-        change = law.stopped(before, state.q, state.qd, range(len(state.qd))[own])
+        change = law.stopped(before, state.q, state.qd, own)
         q = np.concatenate([state.q[: positions.start], state.q[positions.stop :]])
         stays = np.ones(len(change), bool)
         stays[own] = False

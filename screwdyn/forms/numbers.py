@@ -133,21 +133,27 @@ class Dynamics(Quantities):
         both, context = (kernels.impact, kernels.slip_momentum), kernels.with_places(parts)
         return tuple([partial(self._one, kernels, kernel, context, "qd") for kernel in both])
 
-    def impulse_response(self, q: Array, impulses: Array, held: Sequence[int] = ()) -> Array:
+    def impulse_response(self, q: Array, impulses: Array) -> Array:
         """The change M⁻¹ p of the rates by impulses p on the freedoms, (nv,), of one state in contiguous arrays.
 
-        Freedoms that are ``held``, by their indices, do not move: their rows and columns of M and p have no part. Loops
-        are not considered. SingularAttachmentError as for :meth:`forward_dynamics`; ShapeError if it overflows.
+        Loops are not considered. SingularAttachmentError as for :meth:`forward_dynamics`; ShapeError if it overflows.
         """
         kernels = self._kernels
-        context = kernels.context
-        if len(held):
-            impulses = impulses.copy()
-            impulses[held] = 0.0
-            context, _kept = kernels.holding(held)
-        jump: Array = self._one(kernels, kernels.impulse_response, context, "tau", q, impulses)
-        jump[[*held]] = 0.0
+        jump: Array = self._one(kernels, kernels.impulse_response, kernels.context, "tau", q, impulses)
         return jump
+
+    def _response_holding(self, held: slice) -> Callable[[Array, Array], Array]:
+        """:meth:`impulse_response` if some freedoms do not move, whose rows and columns of M and p have no part."""
+        kernels = self._kernels
+        context, kept = kernels.holding(held)
+
+        def response(q: Array, impulses: Array, kept: object = kept) -> Array:  # which the context has addresses of
+            impulses[held] = 0.0
+            jump: Array = self._one(kernels, kernels.impulse_response, context, "tau", q, impulses)
+            jump[held] = 0.0
+            return jump
+
+        return response
 
     def _closing(self, q: Array, opening: Array) -> tuple[Array, Array]:
         """The rates x, (…, nv), and impulses λ, (…, m), with which closed loops open at given rates, (…, m).

@@ -382,6 +382,18 @@ class Joint(expressions.Parametric):
         """Number of positions: that of the freedoms, or that of the chart."""
         return self.nv if self.chart is None else self.chart.nq
 
+    @functools.cached_property
+    def turns(self) -> bool:
+        """Whether one of its freedoms turns."""
+        return bool(self.screws[:3].any())
+
+    @functools.cached_property
+    def stroke(self) -> float:
+        """How far it slides without turning, if it has no chart; infinite without limits."""
+        if self.chart is not None or self.screws[:3].any(axis=0).all():
+            return 0.0
+        return max(map(abs, self.limits or (inf,)))
+
     @property
     def neutral(self) -> tuple[float, ...]:
         """The positions at which the link is at its home pose."""

@@ -68,6 +68,11 @@ class Link:
         determinant = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
         return not (self.inertia.mass > 0 and determinant > _LEAN * (xx + yy + zz) ** 3 > 0)
 
+    @cached_property
+    def effective(self) -> bool:
+        """Whether the inertia may be that of no rigid body."""
+        return self.inertia is not None and self.inertia.is_effective
+
     def prefixed(self, prefix: str) -> Link:
         """The link with a prefix before its name."""
         return Link(prefix + self.name, self.inertia, self.shapes) if prefix else self

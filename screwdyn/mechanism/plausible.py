@@ -96,7 +96,7 @@ def check_reach(topology: Topology, link: str, to: str, T: Array) -> None:
         return
     try:
         com, extent = _body(own.link)
-        (x, y, z), length = T[:3, 3].tolist(), extent + _stroke(own.joint)
+        (x, y, z), length = T[:3, 3].tolist(), extent + own.joint.stroke
         if math.hypot(x, y, z) + math.hypot(*com) <= length:
             return
         distance, more = math.hypot(*(T[:3, :3] @ com + (x, y, z)).tolist()), 0.0
@@ -105,11 +105,11 @@ def check_reach(topology: Topology, link: str, to: str, T: Array) -> None:
         length += _body(at.link)[1]
         while at.parent is not None:
             more += math.hypot(*_body(at.link)[0])
-            if at.joint.screws[:3].any():
+            if at.joint.turns:
                 length, more, turns = length + more, 0.0, True
             if distance <= length:
                 return
-            more += math.hypot(*at.home[:3, 3].tolist()) + _stroke(at.joint)
+            more += math.hypot(*at.home[:3, 3].tolist()) + at.joint.stroke
             at = topology.attachments[at.parent]
     except TypeError:  # lengths with symbols
         return
@@ -128,13 +128,6 @@ def _body(link: Link) -> tuple[tuple[float, ...], float]:
         return (0.0, 0.0, 0.0), 0.0
     com, (xx, _, _, yy, _, zz) = inertia.entries
     return com, _EXTENT * math.sqrt(max(0.0, xx + yy + zz) / (2 * inertia.mass))
-
-
-def _stroke(joint: Joint) -> float:
-    """How far a joint slides, if it has no chart."""
-    if joint.chart is not None or joint.screws[:3].any(axis=0).all():
-        return 0.0
-    return max(map(abs, joint.limits or (math.inf,)))
 
 
 def _warn(message: str) -> None:

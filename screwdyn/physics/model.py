@@ -482,6 +482,7 @@ class Robot(Mechanism, Quantities):
     _bound: tuple[Robot, dict[Any, Any], Topology] | None = None
     # Passes of changes, of one state in contiguous arrays; see ``changes.law`` and ``forms.numbers``.
     _slipping: Callable[[Array], tuple[Callable[..., Any], ...]]
+    _response_holding: Callable[[slice], Callable[[Array, Array], Array]]
 
     @property
     @abstractmethod

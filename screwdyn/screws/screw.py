@@ -208,8 +208,11 @@ def Ad_of(T: Array) -> Array:
 
 def twist_in(T: Array, V: Array) -> Array:
     """Ad(T)⁻¹ V, [Rᵀ ω; Rᵀ (v + ω × p)]: a twist in a frame of pose T, of arrays that have been checked."""
-    (x, y, z, a, b, c), (d, e, f) = V.tolist(), T[:3, 3].tolist()
-    return (np.array([[x, y, z], [a + y * f - z * e, b + z * d - x * f, c + x * e - y * d]]) @ T[:3, :3]).ravel()
+    # In half the time of small matrices.
+    (x, y, z, a, b, c), ((A, B, C, d), (D, E, F, e), (G, H, I, f), _) = V.tolist(), T.tolist()
+    a, b, c = a + y * f - z * e, b + z * d - x * f, c + x * e - y * d
+    w = A * x + D * y + G * z, B * x + E * y + H * z, C * x + F * y + I * z
+    return np.array([*w, A * a + D * b + G * c, B * a + E * b + H * c, C * a + F * b + I * c])
 
 
 def ad(V: ArrayLike) -> Array:

@@ -124,7 +124,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         # What methods find at once: the contexts of links in their own frames, at centres of mass, of subtrees, of all
         # links, of links and frames; what makes contributions of links, of subtrees; the contexts of contacts, and of
         # subtrees without the base.
-        self._at_once: tuple[dict[Any, Any], ...] = tuple({} for _ in range(_LAST + 1))
+        self._at_once: tuple[dict[Any, Any], ...] = tuple([{} for _ in range(_LAST + 1)])
         self._bind(solving=not model.lean)
 
     def _bind(self, solving: bool) -> None:
@@ -186,9 +186,9 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         context[_LINKS], context[_PLACES], context[_COLUMNS] = len(places), address(places), 10 * len(places)
         return context
 
-    def holding(self, freedoms: Sequence[int]) -> tuple[Array, tuple[Array, ...]]:
+    def holding(self, freedoms: slice) -> tuple[Array, tuple[Array, ...]]:
         """The context of the tree with freedoms that do not move, and arrays to be kept."""
-        table = _holding(self.model, freedoms)
+        table = _holding(self.model, range(self.model.nv)[freedoms])
         context, moved = self.context.copy(), table if self.model.charts is None else table.copy()
         context[_TABLE], context[_MOVED] = address(table), address(moved)
         return context, (table, moved)

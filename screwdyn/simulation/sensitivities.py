@@ -247,8 +247,7 @@ class Stretch:
 
         ScrewdynError if the torques of the run were others, because the function that gave them has a memory.
         """
-        names = self.motion.coordinates if before is None else before.motion.coordinates
-        kept = np.array([[float(a == b) for b in names] for a in self.motion.coordinates]).reshape(self.n, len(names))
+        kept = _going_on((before or self).motion.tree, self.motion.tree)
         if self.sampled:
             controller: Any = self.equations.controller
             controller.enter(self.motion.tree)
@@ -719,9 +718,9 @@ class Sensitivities:
             moved = _poses(_homes(other.topology)) - poses
             return np.concatenate([space.difference(state.q, after.q), after.qd - state.qd, moved.ravel()])
 
-        m, names = 2 * len(state.qd), [*tree.coordinates, *(f"{name}'" for name in tree.coordinates)]
-        now = [*here.coordinates, *(f"{name}'" for name in here.coordinates)]
-        DR = kept = np.array([[float(a == b) for b in names] for a in now] + [[0.0] * 2 * n] * poses.size)
+        m, kept = 2 * len(state.qd), np.zeros((2 * len(state.qd) + poses.size, 2 * n))
+        kept[: m // 2, :n] = kept[m // 2 : m, n:] = _going_on(tree, here)
+        DR = kept
         # What a change does along a direction in general position it does along all: many leave all rates as they are,
         # others all momenta along freedoms that go on.
         general, each = Direction(np.cos(np.arange(1.0, 2 * n + 1))), [*map(Direction, np.eye(2 * n))]
@@ -828,6 +827,15 @@ def _delayed(column: Array, rate: float, t: float) -> Array:
     if not abs(rate) > 1e-9:
         raise ScrewdynError(f"a joint stops or reaches a stop at t = {t:g} s at no finite rate: no derivatives there")
     return -column / rate
+
+
+def _going_on(before: Robot, after: Robot) -> Array:
+    """Ones where freedoms after a change are freedoms before it, (nv after, nv before)."""
+    names, kept = {name: k for k, name in enumerate(before.coordinates)}, np.zeros((after.nv, before.nv))
+    for row, name in enumerate(after.coordinates):
+        if name in names:
+            kept[row, names[name]] = 1.0
+    return kept
 
 
 def _without(columns: Array, rows: npt.NDArray[np.intp]) -> Array:

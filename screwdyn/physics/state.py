@@ -227,10 +227,12 @@ def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, 
     known = frozenset(names)
     for name, value in given.items():
         if name in known:
-            one = value if isinstance(value, float | int) else tree.model.numbers(f"{what} of {name!r}", value)
-            if np.ndim(one):
-                raise ShapeError(f"{what} of {name!r} must be one number; got {value!r}")
-            found[name] = float(one)
+            if not isinstance(value, float | int):
+                one = tree.model.numbers(f"{what} of {name!r}", value)
+                if one.ndim:
+                    raise ShapeError(f"{what} of {name!r} must be one number; got {value!r}")
+                value = one
+            found[name] = float(value)
             continue
         link = tree.topology.carried.get(name)
         entries = [] if link is None else [x for x in tree.topology.attachments[link].labels if x in known]

@@ -133,7 +133,7 @@ class Controller:
             )
         if isinstance(value, Mapping):
             given = by_name(self.tree, "torque", value, names)
-            value = [given.get(name, 0.0) for name in names]
+            return np.array([given.get(name, 0.0) for name in names])
         tau = model.numbers("torque", value)  # type: ignore[arg-type]
         tau = model.over_all(tau) if tau.ndim == 1 else tau
         if tau.shape != (model.nv,):

@@ -1,9 +1,9 @@
 """Derivatives of a run by its start, inertias of links, gains, symbols and events, through changes of the tree.
 
 Between changes δx = (δq along the freedoms, δν) obeys δẋ = A δx + b, with A of the linearized equation of motion and b
-for parameters and for torques that are held. It is solved by collocation at Gauss points (order 10), in intervals that
-are divided until the slopes in each are smooth. At a change each column is moved along the motion to the time at which
-the change happens for it, through the change, and back: the saltation matrix
+for parameters and for torques that are held. It is solved by collocation at Gauss points (of order 10, between calls
+6), in intervals that are divided until the slopes in each are smooth. At a change each column is moved along the motion
+to the time at which the change happens for it, through the change, and back: the saltation matrix
 Ξ = DR + (F⁺ − DR F⁻) h_x / (h_x F⁻) (Burden, Sastry, Koditschek and Revzen 2016). DR is taken by differences of the
 change itself, along the freedoms and all else that moves, so that every kind of change has it; it is linear in the
 rates. Where a direction in general position shows that all rates, or all momenta, along freedoms that go on are kept,
@@ -55,14 +55,24 @@ _FEW, _AT_ONCE = 20, 256
 _NODES, _CURVED = 14, 7
 # Halvings of a step of a run down to rounding.
 _HALVINGS = 50
-# Gauss-Legendre points on (0, 1), their weights, the integrals of their Lagrange polynomials up to each point, and the
-# weights that give the last term of a function.
-_STAGES = 5
-_POINTS, _WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(_STAGES))
-_POINTS += 0.5
-_UP_TO = _POINTS[:, None] ** np.arange(1, _STAGES + 1) / np.arange(1, _STAGES + 1)
-_UP_TO = _UP_TO @ np.linalg.inv(np.vander(_POINTS, increasing=True))
-_LAST = (2 * _STAGES - 1) * _WEIGHTS * np.polynomial.legendre.legval(2 * _POINTS - 1, [0] * (_STAGES - 1) + [1])
+
+
+class Gauss:
+    """Gauss-Legendre points on (0, 1), and what integrates functions by their values there."""
+
+    def __init__(self, stages: int) -> None:
+        self.stages, powers = stages, np.arange(1, stages + 1)
+        self.points, self.weights = (0.5 * x for x in np.polynomial.legendre.leggauss(stages))
+        self.points += 0.5
+        # Integrals of the Lagrange polynomials up to each point, and the weights of the last term of a function.
+        self.up_to = self.points[:, None] ** powers / powers @ np.linalg.inv(np.vander(self.points, increasing=True))
+        legendre = np.polynomial.legendre.legval(2 * self.points - 1, [0] * (stages - 1) + [1])
+        self.last = (2 * stages - 1) * self.weights * legendre
+
+
+# In intervals between calls, which are short, and in others.
+_SHORT, _LONG = Gauss(3), Gauss(5)
+
 
 # Twists of the homes of links and of loops by parameter, (6, p), by kind and name.
 Key = tuple[str, str]
@@ -241,6 +251,11 @@ class Stretch:
     def sampled(self) -> bool:
         """Whether torques are held between calls."""
         return self.equations.controller is not None and self.equations.controller.period is not None
+
+    @property
+    def gauss(self) -> Gauss:
+        """The points in each interval."""
+        return _SHORT if self.sampled else _LONG
 
     def begin(self, before: Stretch | None) -> Array:
         """Find the held torques; returns which freedoms of the motion before go on, (nv, nv before).
@@ -493,36 +508,36 @@ class Sensitivities:
             shortest = np.maximum(_LEAST * steps, _SHORTEST * (1 + np.abs(now[:, 0])))
             rough = (solved[2] > _ROUGH) & (np.diff(now)[:, 0] > shortest)
             found += [(float(now[k, 0]), solved[0][k], solved[1][k]) for k in np.flatnonzero(~rough)]
-            parts = np.maximum(np.ceil(1.2 * (solved[2] / _ROUGH) ** (1 / (_STAGES - 1))), 2).astype(int)
+            parts = np.maximum(np.ceil(1.2 * (solved[2] / _ROUGH) ** (1 / (x.gauss.stages - 1))), 2).astype(int)
             edges = [np.linspace(now[k, 0], now[k, 1], int(parts[k]) + 1) for k in np.flatnonzero(rough)]
             todo = np.concatenate([*(np.column_stack([x[:-1], x[1:]]) for x in edges), todo])
         return sorted(found, key=lambda x: x[0])
 
     def _solved(self, x: Stretch, phase: Phase, intervals: Array) -> tuple[Array, Array, Array]:
         """Φ, (k, 2 nv, 2 nv), and β of δx₁ = Φ δx₀ + β u over intervals, and the share of the last terms of slopes."""
-        starts, h, n = intervals[:, 0], np.diff(intervals)[:, 0], x.n
-        R, A, b = self._linear(x, phase, (starts[:, None] + h[:, None] * _POINTS).ravel())
-        driven, columns, m, count = np.flatnonzero(b.any(axis=(0, 1))), b.shape[-1], _STAGES * n, len(h)
-        R, A, b = (y.reshape(count, _STAGES, n, y.shape[-1]) for y in (R, A, b[..., driven]))
+        starts, h, n, gauss = intervals[:, 0], np.diff(intervals)[:, 0], x.n, x.gauss
+        R, A, b = self._linear(x, phase, (starts[:, None] + h[:, None] * gauss.points).ravel())
+        driven, columns, m, count = np.flatnonzero(b.any(axis=(0, 1))), b.shape[-1], gauss.stages * n, len(h)
+        R, A, b = (y.reshape(count, gauss.stages, n, y.shape[-1]) for y in (R, A, b[..., driven]))
         # Rates, slopes of positions, and positions in the stages, by the slopes of the rates in these, which are
         # the unknowns, by the positions and rates before, and by u.
-        width, a = m + 2 * n + len(driven), h[:, None, None] * _UP_TO
-        rates = np.zeros((count, _STAGES, n, width))
-        rates[..., :m] = (a[:, :, None, :, None] * np.eye(n)[:, None]).reshape(count, _STAGES, n, m)
+        width, a = m + 2 * n + len(driven), h[:, None, None] * gauss.up_to
+        rates = np.zeros((count, gauss.stages, n, width))
+        rates[..., :m] = (a[:, :, None, :, None] * np.eye(n)[:, None]).reshape(count, gauss.stages, n, m)
         rates[..., m + n : m + 2 * n] = np.eye(n)
         before = np.eye(n, width, m)
         moving: Array = rates - R @ before
         if R.any():
             turning = np.eye(m) + (a[:, :, None, :, None] * R[:, :, :, None]).reshape(count, m, m)
             moving = np.asarray(np.linalg.solve(turning, moving.reshape(count, m, width))).reshape(moving.shape)
-        found = A[..., :n] @ ((a @ moving.reshape(count, _STAGES, n * width)).reshape(moving.shape) + before)
+        found = A[..., :n] @ ((a @ moving.reshape(count, gauss.stages, n * width)).reshape(moving.shape) + before)
         found += A[..., n:] @ rates
         found[..., m + 2 * n :] += b
         system = found.reshape(count, m, width)
         solved = np.linalg.solve(np.eye(m) - system[..., :m], system[..., m:])
         positions = moving[..., m:] + moving[..., :m] @ solved[:, None]
         slopes = np.concatenate([positions, solved.reshape(positions.shape)], axis=2)
-        both = np.array([_WEIGHTS, _LAST]) @ slopes.reshape(count, _STAGES, 2 * n * (width - m))
+        both = np.array([gauss.weights, gauss.last]) @ slopes.reshape(count, gauss.stages, 2 * n * (width - m))
         mean, last = both.swapaxes(0, 1).reshape(2, count, *slopes.shape[2:])
         total, size = h[:, None, None] * mean, np.abs(slopes).max(axis=(1, 2), initial=1e-300)
         size += 1e-6 * size.max(axis=1, keepdims=True, initial=0.0)

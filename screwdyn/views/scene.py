@@ -53,7 +53,7 @@ def distinct(rows: Array) -> tuple[Array, Array]:
     """The different rows of an array (n, k), sorted, and which of them each row is, (n,); faster than np.unique."""
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
-    first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])[: len(rows)]
     which = np.empty(len(rows), dtype=int)
     which[order] = np.cumsum(first) - 1
     return ordered[first], which

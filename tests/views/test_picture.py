@@ -6,6 +6,7 @@ import pytest
 from film import swing
 from matplotlib.tri import Triangulation
 from PIL import Image
+from scipy.spatial import ConvexHull
 
 import screwdyn as sd
 from screwdyn.views import picture
@@ -39,6 +40,14 @@ def test_a_ball_has_the_outline_of_a_sphere_in_perspective(tmp_path) -> None:
     minor = focal * np.sin(half) / np.sqrt(np.cos(half) ** 2 - np.sin(off) ** 2)
     # A polyhedron of 16 sides is smaller by some percent.
     assert 0.92 < red.sum() / (np.pi * major * minor) < 1.02
+
+
+def test_bodies_that_are_smaller_than_a_pixel_are_left_out(tmp_path) -> None:
+    points = np.random.default_rng(0).normal(size=(900, 3))
+    points *= 0.02 / np.linalg.norm(points, axis=1)[:, None]
+    hull = ConvexHull(points)
+    solid = Solid(points, hull.simplices, (1.0, 0.0, 0.0, 1.0))
+    assert len(picture._Surface(solid, 1.0).faces) == 0 < len(picture._Surface(solid, 1e-4).faces)
 
 
 def test_near_bodies_hide_far_ones(tmp_path) -> None:

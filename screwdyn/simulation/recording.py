@@ -557,7 +557,8 @@ def _called(calls: int, samples: int) -> list[str]:
     return [
         "",
         f"The torque was computed {calls} times, {calls / samples:.0f} times a sample, because the integrator also "
-        f"asks for it in trial steps. With control_period= it is computed once a period, in less time.",
+        f"asks for it in trial steps. With control_period= it is computed once a period, and a step ends there: faster "
+        f"if the function takes most of the time.",
     ]
 
 

@@ -196,7 +196,7 @@ def docs(session: nox.Session) -> None:
     # The build itself has called the tests of what examples say.
     known = "test_gallery_*" if "plot_gallery=0" in session.posargs else "test_gallery_claims.py"
     ignored = f"--ignore-glob=*/{known}"
-    session.run(sys.executable, "-m", "pytest", "-n", "2", "-m", "site", "tests/site", ignored, external=True)
+    session.run(sys.executable, "-m", "pytest", "-m", "site", "tests/site", ignored, external=True)
 
 
 @nox.session(python=False, default=False)

@@ -1,4 +1,4 @@
-"""The command ``screwdyn``: demo, simulate, compare, convert, view, info, explain, check."""
+"""The command ``screwdyn``: demo, simulate, compare, convert, view, info, explain, warm-up, check."""
 
 import argparse
 import io
@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from screwdyn.cli.files import WRITERS, read_robot, require_readable
 from screwdyn.core import ScrewdynError, ScrewdynWarning, UnknownNameError, aligned, file_errors
@@ -58,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
         """A command with the name and the words of its function; returns how its arguments are added."""
         words = str(run.__doc__)
         short = f"{words[0].lower()}{words[1:]}".rstrip(".")
-        added = commands.add_parser(run.__name__.strip("_"), help=short, description=words, epilog=end)
+        name = run.__name__.strip("_").replace("_", "-")
+        added = commands.add_parser(name, help=short, description=words, epilog=end)
         added.set_defaults(run=run)
         return added.add_argument
 
@@ -112,6 +115,10 @@ def _parser() -> argparse.ArgumentParser:
     add("file", metavar="FILE", **robot)
     add("link", metavar="LINK")
     add("--output", type=Path, metavar="FIGURE", help="draw it as heat maps into this file")
+
+    add = command(_warm_up)
+    add("file", metavar="FILE", **robot)
+    add("--floating-base", **floating)
 
     add = command(_check, "exit code: 0 no errors (there may be warnings), 1 errors, 2 the file cannot be opened")
     add("file", type=Path, metavar="FILE")
@@ -261,6 +268,20 @@ def _explain(given: argparse.Namespace) -> None:
     output, explanation = writable(given.output), read_robot(given.file, xacro=given.xacro).explain(given.link)
     save(explanation.plot(), output)
     print(f"{explanation}\n\nFigure: {output.resolve()}")
+
+
+def _warm_up(given: argparse.Namespace) -> None:
+    """Compile what a first call would wait for: derivatives, rollouts and functions of a robot (docs/compiled.md)."""
+    from screwdyn.backends.llvm import machine
+
+    tree, folder = read_robot(given.file, given.floating_base, given.xacro), machine.folder()
+    if folder is None:
+        raise ScrewdynError("code is not kept on disk; it needs the extra compile, and SCREWDYN_CACHE that is not off")
+    q, rest = tree.assemble(tree.neutral()) if tree.loops else tree.neutral(), np.zeros(tree.nv)
+    for derivatives in (tree.derivatives.inverse_dynamics, tree.derivatives.forward_dynamics):
+        derivatives(q, rest, rest)
+    tree.compile().wait().rollout(q, rest, 1, 1e-3, torque=rest)
+    print(f"Code of {given.file}: {folder}")
 
 
 def _check(given: argparse.Namespace) -> int:

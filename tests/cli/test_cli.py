@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -157,6 +158,18 @@ def test_info_of_a_broken_file_lists_its_problems(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
+def test_code_is_made_beforehand(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """In a process of its own, which finds nothing in memory."""
+    file = tmp_path / "arm.json"
+    file.write_text(sd.robots.two_link().to_json(), encoding="utf-8")
+    for cache, code in ((str(tmp_path), 0), ("off", 2)):
+        command, environment = ["-m", "screwdyn", "warm-up", str(file)], {**os.environ, "SCREWDYN_CACHE": cache}
+        done = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
+        assert (done.returncode, "code is not kept on disk" in done.stderr) == (code, code == 2)
+        # Of the robot, of two derivatives, of seven functions, and of a step of rollouts.
+        assert len([x for x in tmp_path.rglob("*") if x.is_file()]) >= 11
+
+
 def test_demo_with_a_robot_of_ones_own(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from screwdyn.backends.c import identifiers
 from screwdyn.control.laws import _TAU, Arithmetic, PassivityControl, Reference, _Plan, number, since
 from screwdyn.core import Array, ArrayLike, InertiaError, ScrewdynError, UnknownNameError, expressions
 from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.plausible import warn
 from screwdyn.physics import Robot, State
 from screwdyn.robots.identification import is_consistent, parameters_of, pseudo_inertia
 
@@ -80,6 +82,11 @@ class AdaptiveControl(PassivityControl):
     ScrewdynError
         If the rate or ``still`` is negative; in a call, if time goes backward.
 
+    Warns
+    -----
+    ScrewdynWarning
+        In a call, if the tree lacks a link but has a new one with a similar name.
+
     Attributes
     ----------
     estimates : mapping from link to Inertia
@@ -102,12 +109,14 @@ class AdaptiveControl(PassivityControl):
         still: float = 0.0,
     ) -> None:
         super().__init__(tree, reference, stiffness=stiffness, damping=damping)
-        if isinstance(links, str) or not isinstance(links, Sequence) or not all(isinstance(x, str) for x in links):
-            raise ScrewdynError(f"links must be a sequence of names; got {links!r}")
+        sequence = isinstance(links, Sequence) and not isinstance(links, str)
+        if not sequence or not links or not all(isinstance(x, str) for x in links):
+            raise ScrewdynError(f"links must be a sequence of one or more names; got {links!r}")
         masses = expressions.read_or_nan(mass)
         if masses.shape != (2,) or not 0 <= masses[0] < masses[1]:
             raise ScrewdynError(f"mass must be the least and the largest mass of a load, kg; got {mass!r}")
         self.links, self.masses = tuple(links), mass
+        self._others = {*tree.links, *links}
         self.rate, self.still = number("rate", rate), number("still", still, finite=False)
         self._starts: dict[str, Array] = {}
         start = Inertia.box(1.0, (0.5, 0.5, 0.5)) if start is None else start
@@ -185,6 +194,9 @@ class AdaptiveControl(PassivityControl):
     def _plan_of(self, state: State) -> _Plan:
         plan = super()._plan_of(state)
         here = [link for link in self.links if link in plan.tree.links]
+        for link in {*self.links}.difference(here):
+            if near := get_close_matches(link, {*plan.tree.links} - self._others, 1):
+                warn(f"the tree has no link {link!r}, whose inertia shall be learned, but {near[0]!r}")
         bodies = {link: plan.tree.link(link).inertia for link in here}
         self._of_tree = {link: np.zeros(10) if x is None else x.parameters for link, x in bodies.items()}
         serials, known = {link: state.topology.attachments[link].serial for link in here}, self._known

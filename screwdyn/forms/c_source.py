@@ -625,7 +625,7 @@ def c_library(folder: str | PathLike[str]) -> None:
     Parameters
     ----------
     folder : path
-        Made if it does not exist.
+        Made if it does not exist, in a folder that exists.
 
     Raises
     ------
@@ -635,7 +635,7 @@ def c_library(folder: str | PathLike[str]) -> None:
     from screwdyn.backends.kernels.written import text
 
     header = resources.files("screwdyn.backends.kernels").joinpath("screwdyn.h").read_text(encoding="utf-8")
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    Path(folder).mkdir(exist_ok=True)
     for name, content in {"screwdyn.h": header, "screwdyn.c": text()}.items():
         Path(folder, name).write_text(content, encoding="utf-8")
 

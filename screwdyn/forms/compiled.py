@@ -26,6 +26,7 @@ from screwdyn.core.errors import ScrewdynError, ShapeError, SingularAttachmentEr
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
+from screwdyn.forms.search import progress_bar
 from screwdyn.forms.switches import Constraints, Integers, Lanes, Switching, Union, moved, scheduled, sources, sums
 from screwdyn.mechanism import Inertia, check_no_rotor, check_open
 from screwdyn.mechanism.inertia import failing_condition
@@ -143,7 +144,9 @@ class Compiled(Numbers, Configurations, TakesOut):
         """
         machine.resume()
         parts = [x.batch for x in [*self._compilations.values()]]
-        if wait(parts, timeout).not_done:
+        with machine.announced("compiling functions of this robot"):
+            late = wait(parts, timeout).not_done
+        if late:
             raise TimeoutError(f"the code is not ready after {timeout} s")
         for part in parts:
             part.result()
@@ -423,6 +426,8 @@ class Compiled(Numbers, Configurations, TakesOut):
             sample = 1
             for x, start in zip(stored, state, strict=True):
                 x[0] = start
+        long = steps * given.count > _LONG
+        bar = progress_bar(total=steps, unit=" steps") if long else None
         for samples, every in _calls(steps, record or steps, given):
             after, state = step + samples * every, given.changed(step, state)
             if after % (record or steps):
@@ -439,6 +444,10 @@ class Compiled(Numbers, Configurations, TakesOut):
             state, step = [x[-1] for x in outputs], after
             if given.lanes is not None and given.lanes.union.limits.keys:
                 given.lanes.stop(*state[:2])
+            if bar is not None:
+                bar.update(samples * every)
+        if bar is not None:
+            bar.close()
         return done
 
     def _in_parts(self, compute: Callable[[slice], Any], states: int, least: float) -> list[Any]:
@@ -521,6 +530,8 @@ _TENSOR = np.array([[4, 5, 6], [5, 7, 8], [6, 8, 9]])
 _ROWS = 1500
 # Largest number of steps of all runs of a call, whose end Ctrl-C awaits.
 _CALL = 5_000_000
+# Number of steps of all runs from which their progress is shown.
+_LONG = 100_000_000
 # Rate at which a first step may push links apart, m/s.
 _PUSHED = 0.1
 # Number of steppers that a compiled tree keeps, each for a kind and a length of step.

@@ -348,7 +348,7 @@ def _of_lists(state: Sequence[Any]) -> list[Array] | None:
 
 def _method(entry: Quantity) -> Callable[..., Any]:
     """The method of a quantity: its kernel computes one state as it is given or in lists, and ``_evaluate`` others."""
-    declared = Method(entry, "Quantities")
+    declared = Method(entry, "KinematicTree")
     name, first, count = entry.name, len(entry.parameters[:1]), len(declared.names)
     last = first + len(entry.arguments)
     framed, pushed, shares = "frame" in entry.parameters, entry.wrenches is not None, name in SHARES

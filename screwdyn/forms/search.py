@@ -503,6 +503,7 @@ def inverse_kinematics(
         f"no configuration was found in which {link!r} has this {'pose' if target.oriented else 'position'}: the "
         f"nearest of {len(found)} searches misses it by {position:.3g} m{orientation}"
         f"{f', with {stopped} at the limits' if stopped else ''}{ajar}; choose a pose within reach"
+        f"{'' if freedoms is None else ', or more freedoms'}"
         f"{', or give three numbers to leave the orientation free' if target.oriented else ''} (the error has the "
         f"nearest configuration as its q)",
         nearest,

@@ -27,7 +27,7 @@ _MANY, _MORE, _MOST = 2, 5, 360.0
 def check_angles(name: str, joint: Joint, q: Sequence[float]) -> bool:
     """Warn about positions of a joint: an angle that may be degrees, with True, and quaternions (1, 0, 0, 0)."""
     if joint.chart is not None and joint.chart.orientation == 4 and q[0] == 1.0 and not any(q[1:4]):
-        _warn(
+        warn(
             f"the quaternion of {name!r} is (1, 0, 0, 0), which is half a turn about x, because the scalar is "
             f"last; no rotation is (0, 0, 0, 1). For the half turn give (-1, 0, 0, 0)"
         )
@@ -36,7 +36,7 @@ def check_angles(name: str, joint: Joint, q: Sequence[float]) -> bool:
     (low, high), x = joint.limits, float(q[0])
     if low - _TURN <= x <= high + _TURN:
         return False
-    _warn(
+    warn(
         f"{name!r} is at {x:.6g} rad, more than a turn beyond its limits {low:.4g} and {high:.4g}; angles are "
         f"in radians: {x:.6g} degrees are {math.radians(x):.4g}"
     )
@@ -60,7 +60,7 @@ def check_limits(low: float, high: float) -> None:
     halves = (2 * low).is_integer() and (2 * high).is_integer()
     quarters = all(abs(math.remainder(x, _TURN / 4)) < 0.01 for x in (low, high))
     if halves or (most > _MORE * _TURN and not quarters):
-        _warn(
+        warn(
             f"the limits {low:g} and {high:g} of a revolute joint are up to {most / _TURN:.3g} turns; angles are in "
             f"radians: {low:g} and {high:g} degrees are {math.radians(low):.4g} and {math.radians(high):.4g}"
         )
@@ -69,7 +69,7 @@ def check_limits(low: float, high: float) -> None:
 def check_density(mass: Any, volume: Any) -> None:
     """Warn about a body that is thinner than any gas, whose sizes may be in mm; symbols have any size."""
     if isinstance(mass, float) and isinstance(volume, float) and volume > _LARGE and 0 < mass < _THIN * volume:
-        _warn(
+        warn(
             f"{mass:g} kg in {volume:.3g} m³ are {mass / volume:.2g} kg/m³, and air has 1.2: sizes are in m, and "
             f"mass in kg"
         )
@@ -80,7 +80,7 @@ def check_period(period: float, duration: float) -> None:
     if period > duration:
         hertz = 1 / period < duration
         instead = f"a frequency of {period:g} Hz is control_period={1 / period:g}" if hertz else "choose it shorter"
-        _warn(
+        warn(
             f"control_period={period:g} s is longer than the run, {duration:g} s, so that the torque is computed once, "
             f"at its start, and held; {instead}"
         )
@@ -114,7 +114,7 @@ def check_reach(topology: Topology, link: str, to: str, T: Array) -> None:
     except TypeError:  # lengths with symbols
         return
     if turns:
-        _warn(
+        warn(
             f"{link!r} is {distance:.3g} m from {to!r}, which holds it there; the links that carry {to!r}, from the "
             f"first joint that turns, and {link!r} itself are less than {length:.3g} m long together. Places are in "
             f"m, pose= in the base frame, at= in that of {to!r}, and com= of the body in its own"
@@ -130,7 +130,7 @@ def _body(link: Link) -> tuple[tuple[float, ...], float]:
     return com, _EXTENT * math.sqrt(max(0.0, xx + yy + zz) / (2 * inertia.mass))
 
 
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
     """Warn at the line of the program that called the library."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals["__name__"].startswith("screwdyn."):

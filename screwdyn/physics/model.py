@@ -424,7 +424,7 @@ class Model:
         try:
             return expressions.real(value)
         except (TypeError, ValueError, OverflowError):
-            hint = "; give its positions and rates, .q and .qd" if hasattr(value, "qd") else ""
+            hint = f"; give its .{'q' if what in POSITIONS else 'qd'}" if hasattr(value, "qd") else ""
             if isinstance(value, Mapping):
                 order = "positions" if what in POSITIONS else "coordinates"
                 hint = f"; give an array, whose entries have the order of .{order}, in place of a mapping"

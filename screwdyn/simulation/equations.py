@@ -110,9 +110,11 @@ class Controller:
         names, passive = self.names, self.passive
         plain = type(value) is np.ndarray and value.shape == self.output.shape and value.dtype == np.float64
         tau: Array = value if plain else self._read(t, value)  # type: ignore[assignment]
-        if not math.isfinite(tau @ tau) and not (finite := np.isfinite(tau)).all():
-            i = int(np.argmin(finite))
-            raise ShapeError(f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite")
+        if not tau.dot(tau) < LARGEST**2 and not (bounded := np.abs(tau) < LARGEST).all():
+            i = int(np.argmin(bounded))
+            raise ShapeError(
+                f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite, and below {LARGEST:g}"
+            )
         if not self.driven:
             size = np.where(passive, np.abs(tau), 0.0)
             i = int(np.argmax(size))
@@ -132,7 +134,11 @@ class Controller:
                 f"{{coordinate: torque}}"
             )
         if isinstance(value, Mapping):
-            given = by_name(self.tree, "torque", value, names)
+            try:
+                given = by_name(self.tree, "torque", value, names)
+            except ScrewdynError as error:
+                error.args = (f"torque at t = {t:g} s: {error}",)
+                raise
             return np.array([given.get(name, 0.0) for name in names])
         tau = model.numbers("torque", value)  # type: ignore[arg-type]
         tau = model.over_all(tau) if tau.ndim == 1 else tau
@@ -588,4 +594,6 @@ class EquationsOfMotion:
         fast = ~(np.abs(qd) < RUNAWAY)
         if fast.any():
             name = self.model.coordinates[int(np.argmax(fast))]
-            raise ScrewdynError(f"{name!r} is faster than {RUNAWAY:g} /s at t = {t:.6g} s; check its torque")
+            period = None if self.controller is None else self.controller.period
+            held = "" if period is None else f", which is held for {period:g} s: a shorter control_period may do"
+            raise ScrewdynError(f"{name!r} is faster than {RUNAWAY:g} /s at t = {t:.6g} s; check its torque{held}")

@@ -97,6 +97,17 @@ def test_errors(given, error, match):
         adaptive(**given)
 
 
+def test_a_link_that_is_misspelt():
+    law, arm = control.AdaptiveControl(sd.robots.ur5(), reference, ["crat"]), sd.robots.ur5()
+    law(0.0, sd.State(arm))
+    arm.attach(LOAD, to="tool0", name="crate")
+    with pytest.warns(sd.ScrewdynWarning, match="no link 'crat', whose inertia shall be learned, but 'crate'"):
+        law(0.1, sd.State(arm))
+    for links in ([], "crate", [1]):
+        with pytest.raises(sd.ScrewdynError, match="links must be a sequence of one or more names"):
+            control.AdaptiveControl(arm, reference, links)
+
+
 def test_time_does_not_go_back():
     law, state = adaptive(), sd.State(with_link(), *reference(0.0)[:2])
     law(1.0, state)

@@ -158,6 +158,8 @@ def trees():
 def written(tmp_path_factory):
     """The trees, their states in single precision, and a folder with a program for them."""
     folder, found = tmp_path_factory.mktemp("library") / "made", []
+    with pytest.raises(OSError):
+        sd.c_library(folder / "deeper")
     sd.c_library(folder)
     rng = np.random.default_rng(10)
     for tree in trees():

@@ -1,5 +1,7 @@
 """Rollouts against loops of single steps, the laws of the motion, and SciPy."""
 
+import io
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -26,6 +28,7 @@ from screwdyn import (
 from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.program import MEMORY, Kept
 from screwdyn.forms import compiled as forms
+from screwdyn.forms import search
 from screwdyn.testing import random_inertia, random_tree
 
 pytestmark = pytest.mark.usefixtures("compiled_when_called")
@@ -473,3 +476,17 @@ def test_a_tree_without_joints():
 def test_no_runs(fast):
     found = fast.rollout(np.zeros((0, 6)), np.zeros((0, 6)), 5, DT)
     assert found.q.shape == (0, 6)
+
+
+def test_a_long_rollout_shows_its_progress_on_a_terminal(arm, fast, monkeypatch):
+    for long, shown in ((1, True), (1000, False)):
+        monkeypatch.setattr(forms, "_LONG", long)
+        monkeypatch.setattr(search, "LONG", 0.0)
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        fast.rollout(arm.neutral(), np.zeros(arm.nv), 100, 1e-3)
+        assert ("100/100" in sys.stderr.getvalue()) == shown
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True

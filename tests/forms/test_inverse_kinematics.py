@@ -219,6 +219,8 @@ def test_a_link_that_nothing_moves_is_where_it_is():
     assert_array_equal(tree.inverse_kinematics("table", (1, 0, 0), [0.2, 0.3]), [0.2, 0.3])
     with pytest.raises(sd.InverseKinematicsError, match="nearest of 1 searches misses it by 1 m"):
         tree.inverse_kinematics("table", (1, 1, 0))
+    with pytest.raises(sd.InverseKinematicsError, match=r"choose a pose within reach, or more freedoms \("):
+        tree.inverse_kinematics("table", (1, 1, 0), freedoms=[])
 
 
 @pytest.mark.parametrize(

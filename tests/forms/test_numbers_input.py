@@ -151,8 +151,8 @@ def test_complex_arrays_are_refused_even_if_real(tree):
 
 def test_a_state_is_given_as_its_positions(tree):
     state = sd.State(tree)
-    for call, given in ((tree.mass_matrix, [state]), (tree.coriolis_matrix, [np.zeros(4), state])):
-        with pytest.raises(ShapeError, match=r"must be an array of real numbers; got State.*; give .*\.q and \.qd"):
+    for part, call, given in (("q", tree.mass_matrix, [state]), ("qd", tree.coriolis_matrix, [np.zeros(4), state])):
+        with pytest.raises(ShapeError, match=rf"must be an array of real numbers; got State.*; give its \.{part}$"):
             call(*given)
 
 
@@ -342,6 +342,6 @@ def test_wrenches_whose_forces_would_overflow_are_refused():
 
 def test_a_state_in_place_of_its_parts_is_named():
     arm = sd.robots.ur5()
-    for call in (arm.coriolis_matrix, arm.kinetic_energy, arm.mass_matrix):
-        with pytest.raises((TypeError, sd.ShapeError), match=r"give .*\.q and \.qd"):
+    for call in (arm.coriolis_matrix, arm.kinetic_energy):
+        with pytest.raises(TypeError, match=r"KinematicTree\..*\(\) missing a required argument.*give \.q and \.qd"):
             call(sd.State(arm))

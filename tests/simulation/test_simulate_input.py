@@ -130,7 +130,8 @@ def test_state_made_invalid_after_its_construction(arm):
         ({"elbow": np.nan}, sd.ShapeError, "torque is nan at 'elbow'"),
         ({"elbow": None}, sd.ShapeError, "torque"),
         ({"elbow": [1, 2]}, sd.ShapeError, r"torque of 'elbow' must be one number; got \[1, 2\]"),
-        ({"elbw": 1.0}, sd.UnknownLinkError, "no coordinate 'elbw'; did you mean 'elbow'"),
+        ({"elbw": 1.0}, sd.UnknownLinkError, "torque at t = 0 s: there is no coordinate 'elbw'; did you mean 'elbow'"),
+        ([1e100, 0, 0], sd.ShapeError, r"torque is 1e\+100 at 'shoulder' at t = 0 s; .* below 1e\+60"),
         (
             [0],
             sd.ShapeError,
@@ -357,6 +358,11 @@ def test_release_that_leaves_a_joint_without_inertia(arm):
     with pytest.raises(sd.SingularAttachmentError, match="nothing beyond joint 'shell'"):
         run(arm, events=[sd.Release("pea", time=0.05)])
     assert fingerprint(arm) == before
+
+
+def test_a_torque_that_is_held_for_too_long(arm):
+    with pytest.raises(sd.ScrewdynError, match=r"check its torque, which is held for 0.1 s: a shorter control_period"):
+        run(arm, torque=lambda t, state: -300 * state.qd * [1, 1, 0], duration=9.0, control_period=0.1)
 
 
 @pytest.mark.slow

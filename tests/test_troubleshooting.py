@@ -151,8 +151,8 @@ CAUSES = [
 
 
 def pattern(words):
-    """Matches messages of these words, in which an ellipsis stands for anything."""
-    return re.compile(".*".join(map(re.escape, words.split("…"))), re.DOTALL)
+    """Matches messages of these words, in which an ellipsis stands for anything, also for a name in quotes."""
+    return re.compile(".*".join(map(re.escape, words.replace("'…'", "…").split("…"))), re.DOTALL)
 
 
 def template(node):

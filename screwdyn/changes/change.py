@@ -204,7 +204,7 @@ def _written(value: Any, what: str) -> Any:
     return numbers.tolist()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Change:
     """Outcome of a change of a moving tree.
 
@@ -235,6 +235,9 @@ class Change:
         """Name of what it concerns, for figures and texts: a joint, a loop, a contact, or the link."""
         return str(getattr(self, self.concerns))
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.subject}, {self.energy_lost:.4g} J lost>"
+
     def __post_init__(self) -> None:
         if not math.isfinite(self.energy_lost + self.kinetic_energy_brought):
             raise errors.ShapeError(
@@ -243,7 +246,7 @@ class Change:
             )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ImpactEvent(Change):
     """Outcome of a change that moves a link to another parent or joint: a :class:`Change` with an impulse.
 
@@ -256,7 +259,7 @@ class ImpactEvent(Change):
     impulse: Array
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LimitEvent(Change):
     """A coordinate reaches a limit of its joint: a :class:`Change` with the following attributes.
 
@@ -279,7 +282,7 @@ class LimitEvent(Change):
     impulse: Array
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ContactEvent(Change):
     """Something happens at a contact: a :class:`Change` with the following attributes.
 

@@ -70,7 +70,7 @@ Twist = Annotated[Literal["co_moving", "at_rest"] | ArrayLike, "twist"]
 Payload = Annotated[Body | FreeBody | Handle | str, "payload"]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class GraspEvent(ImpactEvent):
     """Outcome of a grasp: an :class:`ImpactEvent`, whose link is the payload's base, with the following attributes.
 

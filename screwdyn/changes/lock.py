@@ -15,7 +15,7 @@ from screwdyn.mechanism.structure import Mechanism, Switch
 from screwdyn.physics import Robot, State
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LockEvent(Change):
     """Outcome of locking or unlocking a joint: a :class:`Change` with the following attributes.
 

@@ -18,7 +18,7 @@ from screwdyn.physics.closure import Closure
 from screwdyn.screws.screw import as_pose
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LoopEvent(Change):
     """Outcome of closing or opening a loop: a :class:`Change` with the following attributes.
 

@@ -19,7 +19,7 @@ from screwdyn.physics import Robot, State
 from screwdyn.physics.closure import Closure
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ReleaseEvent(Change):
     """Outcome of a release: a :class:`Change`, in which no energy is lost, with the following attributes.
 

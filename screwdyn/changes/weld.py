@@ -17,7 +17,7 @@ from screwdyn.physics import Robot, State
 from screwdyn.screws import screw
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class WeldEvent(Change):
     """Outcome of welding two links, or of undoing it: a :class:`Change` with the following attributes.
 

@@ -84,7 +84,7 @@ def html_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]
     def line(row: Sequence[str], tag: str) -> str:
         return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in row)}</tr>"
 
-    lines = [line(header, "th"), *(line(row, "td") for row in rows[:_MOST_ROWS])]
+    lines = [line(header, "th")] * bool(rows) + [line(row, "td") for row in rows[:_MOST_ROWS]]
     more = f"; {len(rows) - _MOST_ROWS} rows are not shown" if len(rows) > _MOST_ROWS else ""
     return f"<table><caption>{html.escape(caption)}{more}</caption>{''.join(lines)}</table>"
 

@@ -7,7 +7,7 @@ import operator
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -43,7 +43,7 @@ class Handle:
     """
 
     name: str
-    _serial: int
+    _serial: int = field(repr=False)
 
 
 class Switch(NamedTuple):

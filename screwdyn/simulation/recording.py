@@ -436,10 +436,10 @@ class Recording:
     def __repr__(self) -> str:
         names = self.coordinates
         some = ", ".join(names if len(names) <= 6 else [*names[:5], "…", names[-1]])
-        return (
-            f"<{type(self).__name__}: {self.t[-1] - self.t[0]:.6g} s, {len(self.t)} samples, "
-            f"{len(self.events)} events, {len(names)} coordinates ({some})>"
-        )
+        counts = (len(self.events), "event"), (len(names), "coordinate")
+        events, coordinates = (f"{n} {what}{'s' * (n != 1)}" for n, what in counts)
+        length = f"{self.t[-1] - self.t[0]:.6g} s, {len(self.t)} samples"
+        return f"<{type(self).__name__}: {length}, {events}, {coordinates} ({some})>"
 
     def _repr_html_(self) -> str:
         """For notebooks."""

@@ -121,6 +121,9 @@ def test_links_are_asked_for_at_numbers(run):
 
 def test_short_repr(run):
     assert repr(run) == "<Run: 3 s, 15 samples, 2 events, 2 coordinates (cart, ball)>"
+    grasp = run.events[0].event
+    assert repr(grasp) == f"<GraspEvent: {grasp.link}, {grasp.energy_lost:.4g} J lost>"
+    assert repr(grasp.handle) == f"Handle(name={grasp.link!r})"
     assert repr(run.energy).startswith("<Energy: 0 J to ")
     many = sd.robots.ur5()
     run = sd.simulate(many, sd.State(many), 0.01)

@@ -826,7 +826,11 @@ class _Inputs:
         views = [x.reshape(*self.batch, x.shape[-1]) for x in state[:2]]
         for x in views:
             x.flags.writeable = False
-        value = self.call(t, *views)
+        try:
+            value = self.call(t, *views)
+        except Exception as error:
+            error.add_note(f"in a call of torque(t, q, qd) of all runs at t = {t:.9g} s")
+            raise
         if value is None:
             raise ShapeError(f"torque returned None at t = {t:g} s; return the torques of all runs")
         tau, full = self._model.over_all(self._model.numbers("torque", value)), (*self.batch, self._model.nv)

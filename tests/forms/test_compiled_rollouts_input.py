@@ -75,6 +75,9 @@ def test_shapes_of_torques(fast):
     refused(fast, ShapeError, "torque.kd has shape (2,)", Feedback(1.0, np.zeros(2)))
     refused(fast, ShapeError, "torque returned shape (2, 6) at t = 0 s", lambda t, q, qd: np.zeros((2, 6)))
     refused(fast, ShapeError, "torque returned None", lambda t, q, qd: None)
+    with pytest.raises(TypeError) as caught:
+        fast.rollout(np.zeros(6), np.zeros(6), 2, 1e-3, lambda t, state: state)
+    assert caught.value.__notes__ == ["in a call of torque(t, q, qd) of all runs at t = 0 s"]
     refused(fast, ShapeError, "torque must be an array of real numbers", "strong")
     refused(fast, ShapeError, "give an array, whose entries have the order of .coordinates", {"elbow_joint": 1.0})
 

@@ -607,14 +607,15 @@ class Bounded:
     def _begin_slips(self, rows: ContactRows, Z: Array, loaded: Indices, free: Array, slip: Array) -> None:
         """Set the directions of slips that begin in a plane to those of u + LAG u̇, which explicit steps can follow."""
         speed = np.linalg.norm(rows.rates[:, 1:], axis=1)
-        begin = np.flatnonzero(self.young & (speed < FAST))
+        begin = np.flatnonzero(self.young & (self.state == SLIDES) & (speed < FAST))
         if not begin.size:
             return
         self.state[begin], island = STICKS, self.islands[1]
         x = self._system(rows, Z, loaded[(island[loaded, None] == island[begin]).any(axis=1)], free, slip)
         self.state[begin] = SLIDES
         own = x.at.tangents[np.searchsorted(x.at.sticks, begin)]
-        x.b[own] += rows.rates[begin, 1:] / (LAG * (1 - speed[begin, None] / FAST) ** 2)
+        # The time is the same for all slow points: redundant rows demand that what is added is that of rigid bodies.
+        x.b[own] += rows.rates[begin, 1:] / (LAG * np.minimum(1.0, 2 - 2 * speed[begin, None] / FAST) ** 2)
         key = tuple(begin.tolist())
         self.guess[key], u, _ = self._solved(x, 0.0, None, self.guess.get(key))
         sizes = np.hypot(*u[own].T)

@@ -13,8 +13,9 @@ from screwdyn.core import Array, ContactError
 
 # What may remain of the natural map, relative to the forces.
 EXACT = 1e-13
-# Newton steps from one start, and singular values of their equations, relative to the largest, that count as zero.
-STEPS, RANK = 40, 1e-11
+# Newton steps from one start, and singular values of their equations, relative to the largest, that count as zero:
+# those that may be rounding, or only those that are, because feet may be almost redundant.
+STEPS, RANKS = 40, (1e-11, 1e-14)
 # Parts of a step of which the first is taken that reduces what is left, or the last.
 HALVES = 0.5 ** np.arange(4)
 # Sweeps of Gauss-Seidel, then convex problems, after which Newton's method begins anew; last, random forces after a few
@@ -76,16 +77,17 @@ def forces(
         If no λ was found with which the natural map λ − proj(λ − u) is below 1e-13 of the forces and terms.
     """
     law = _Law(G, b, low, high, cones, terms)
-    x = least(law.G, -law.b, RANK)[0] if start is None else start / law.scale
+    x = least(law.G, -law.b, RANKS[0])[0] if start is None else start / law.scale
     problems = PROBLEMS if law.symmetric else ()
     stages = (law.swept, SWEEPS), (law.convex, problems), (law.guessed, range(GUESSES))
     with np.errstate(over="ignore", invalid="ignore"):  # where there is no solution
         for improved, counts in stages:
             for count in counts:
                 x = improved(x, count)
-                found, left = law.newton(x)
-                if left <= EXACT:
-                    return law.scale * found
+                for rank in RANKS:
+                    found, left = law.newton(x, rank)
+                    if left <= EXACT:
+                        return law.scale * found
     raise ContactError(
         f"the forces of contacts, friction and stops were not found: what is left of their law is {left:.1e} of the "
         f"forces; with large friction, rigid bodies may have no solution. Reduce friction=, or the number of contacts"
@@ -146,10 +148,10 @@ class _Law:
         """Whether G is symmetric, so that problems with fixed slips are convex."""
         return bool(np.abs(self.G - self.G.T).max(initial=0.0) <= SYMMETRIC)
 
-    def newton(self, x: Array) -> tuple[Array, float]:
+    def newton(self, x: Array, rank: float) -> tuple[Array, float]:
         """Where Newton's method on the natural map x − proj(x − u) ends, and what is left of it there.
 
-        Steps are halved until they reduce it.
+        Steps are halved until they reduce it; singular values below ``rank`` count as zero in them.
         """
         left, slope = self._natural(x)
         for _ in range(STEPS):
@@ -157,7 +159,7 @@ class _Law:
             error = rest / max(rest, self.size, _largest(x)) if rest else 0.0
             if error <= EXACT or not np.isfinite(error):
                 break
-            step, size = least(slope, left, RANK)[0], left @ left
+            step, size = least(slope, left, rank)[0], left @ left
             for share in HALVES:
                 near = x - share * step
                 left, slope = self._natural(near)

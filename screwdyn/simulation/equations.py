@@ -17,6 +17,7 @@ from screwdyn.core import (
     JointError,
     ScrewdynError,
     ShapeError,
+    StalledError,
     TopologyError,
     UnknownNameError,
 )
@@ -449,6 +450,11 @@ class EquationsOfMotion:
             there = y.copy()
             there[k] += step * (1 + abs(y[k]))
             slopes[:, k] = (self.rate(t, there) - here) / (there[k] - y[k])
+        if not np.isfinite(slopes).all():
+            raise StalledError(
+                f"the integration stalls at t = {t:g} s: states near that of the run have no accelerations, such as "
+                f"where forces of contacts are not found; reduce friction= or the number of points"
+            )
         return slopes
 
     @property

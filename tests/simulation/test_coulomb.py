@@ -100,6 +100,18 @@ def test_four_feet_bear_equal_parts_of_the_weight():
     assert_allclose(force, np.tile([m * g / 4, 0, 0], (4, 1)), atol=1e-13)
 
 
+@pytest.mark.parametrize("turns", [6e-7, 2e-6])
+def test_feet_that_are_almost_redundant_bear_by_the_edges_that_can(turns):
+    """What little turns them about the line between both feet is more than the terms of the forces that it needs."""
+    corners = [(side, x, y) for side in (0, 1) for x in (1, -1) for y in (1, -1)]
+    J = np.array([[1 - side, side, (1 - side) * x, side * x, turns * y] for side, x, y in corners])
+    b = np.array([-9.8 + 2.7 * x + 4e-8 * y for _, x, y in corners])
+    force = coulomb.forces(J @ J.T, b, np.zeros(8), np.full(8, INF))
+    u = J @ (J.T @ force) + b
+    assert force.min() > -1e-12 and u.min() > -1e-11 and np.abs(force * u).max() < 1e-11
+    assert np.abs(force[::2]).max() < 1e-12 < force[1::2].min()
+
+
 def test_a_row_that_cannot_move_has_the_force_against_its_acceleration():
     G, b = np.diag([2.0, 0, 0, 0]), np.array([-3.0, 0.5, -0.5, 0])
     assert_allclose(coulomb.forces(G, b, -np.ones(4), np.ones(4)), [1, -1, 1, 0])

@@ -122,6 +122,41 @@ def test_a_slip_begins_at_rest_where_feet_still_leave_or_approach_within_roundin
     assert residual(run) < 1e-12
 
 
+@pytest.mark.parametrize("way", [1, -1])
+def test_a_slip_begins_where_rear_feet_bear_nothing(way):
+    """A crate of half the width of its height slides on an incline at which it is about to tip."""
+    tree = sd.KinematicTree()
+    size, angle = (0.2, 0.3, 0.4), math.atan(0.52)
+    tree.attach(sd.Inertia.box(2.0, size), to="base", joint=sd.free(), name="body", shape=sd.Shape.box(size))
+    tree.touch("body", to="base", on=sd.Plane(), friction=0.5, name="floor")
+    tree.gravity = g * np.array([way * math.sin(angle), 0, -math.cos(angle)])
+    q = tree.neutral()
+    q[6] = 0.2
+    run = sd.simulate(tree, sd.State(tree, q), 0.1, step=0.05)
+    a = g * (math.sin(angle) - 0.5 * math.cos(angle))
+    assert_allclose(run.states[-1]["body[px]"], way * a * 0.1**2 / 2, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ramp", "friction"), [(10.0, 0.3), (100.0, 0.6), (3.0, 0.1)])
+def test_a_crate_begins_to_slip_on_a_plate_that_moves(ramp, friction):
+    """Both of 1 kg: together up to a = mu g at 2 mu g / ramp, then each on its own."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.box(1.0, (1, 1, 0.1)), to="base", joint=sd.prismatic("x", name="plate"), name="plate")
+    tree.attach(sd.Inertia.box(1.0, SIZE), to="base", joint=sd.free(), name="body")
+    tree.touch("body", to="plate", on=sd.Plane((0, 0, 1), 0.05), points=FEET, friction=friction, name="floor")
+    q = tree.neutral()
+    q[tree.positions.index("body[pz]")] = 0.15
+    begin, end, push = 2 * friction * g / ramp, 1.0, friction * g
+    run = sd.simulate(tree, sd.State(tree, q), end, lambda t, state: {"plate": ramp * t}, step=0.1)
+    rest, place, rate = end - begin, ramp * begin**3 / 12, ramp * begin**2 / 4
+    both = place + rate * rest
+    forced = ramp * (end**3 / 6 - begin**2 * end / 2 + begin**3 / 3)
+    wanted = [both + forced - push * rest**2 / 2, both + push * rest**2 / 2]
+    assert_allclose([run.states[-1][x] for x in ("plate", "body[px]")], wanted, atol=1e-10)
+    assert [event for event, _ in happened(run)] == ["slip"] and residual(run) < 1e-9
+
+
 @pytest.mark.slow
 def test_a_crate_that_is_pushed_harder_and_harder_slips_when_all_its_feet_must():
     """Its front feet bear more, so that forces of least norm would let the rear feet slip long before."""

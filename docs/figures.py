@@ -6,10 +6,12 @@ The tests run these functions after the code of a page, and do not compare pictu
 """
 
 import os
+import re
 import runpy
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import perf_counter
 from timeit import Timer
 
 import matplotlib.pyplot as plt
@@ -17,6 +19,7 @@ import numpy as np
 import sympy
 
 import screwdyn as sd
+from screwdyn.forms.requests import operations_of
 from screwdyn.simulation.film import scene_at
 from screwdyn.views.picture import Painter
 from screwdyn.views.scene import View
@@ -29,6 +32,18 @@ def panels(count, **options):
     return plt.subplots(1, count, figsize=(7.2, 2.4), layout="constrained", **options)
 
 
+def phone(height, rows=1):
+    """A figure with axes below each other, whose text is legible on a phone, where it is 360 pixels wide."""
+    return plt.subplots(rows, sharex=True, figsize=(5, height), layout="constrained")
+
+
+def shortest(call):
+    """The shortest time of a call, s."""
+    timer = Timer(call)
+    number = 1 + int(0.002 / timer.timeit(1))
+    return min(timer.repeat(9, number)) / number
+
+
 def moments(drawn, run, times, camera, size):
     """A run at some times, as the viewer draws it, in axes."""
     view = View(hide=("events", "text"), camera=camera, size=size)
@@ -37,6 +52,53 @@ def moments(drawn, run, times, camera, size):
         axes.imshow(painter.draw(k))
         axes.set_title(f"{t:g} s", fontsize="medium")
         axes.set_axis_off()
+
+
+def c_controller(page):
+    """Error of an arm with and without the bit of its crate, by the Python twin of the law in C."""
+    figure, axes = phone(2.6)
+    made = runpy.run_path(str(DOCS.parent / "examples/export_controller.py"))
+    bare, law, reference = sd.robots.ur5(), made["LAW"], made["reference"]
+    grasp = sd.Grasp(
+        made["CRATE"], to="tool0", at=made["GRIP"], twist="co_moving", time=0.5
+    )
+    events = [grasp, sd.Release("crate", time=1.5)]
+    laws = {
+        "bit never set": lambda t, state: law(t, sd.State(bare, state.q, state.qd)),
+        "bit set by the grasp, cleared by the release": law,
+    }
+    for name, torque in laws.items():
+        arm = sd.robots.ur5()
+        start = sd.State(arm, *reference(0.0)[:2])
+        run = sd.simulate(arm, start, 2.0, torque, events, step=0.01)
+        error = np.degrees(run.q - [reference(t)[0] for t in run.t])
+        axes.plot(run.t, np.abs(error).max(axis=1), label=name)
+    axes.axvspan(0.5, 1.5, color="0.92", label="crate in the gripper")
+    axes.set(xlabel="time, s", ylabel="largest error, °", ylim=(-0.5, 16))
+    axes.legend(loc="upper left")
+    return figure
+
+
+def c_library(page):
+    """The table of a robot before and after a part is attached, by the text that the page writes."""
+    figure, both = phone(4, rows=2)
+    lines = page["arm"].to_c_table("ur5", optional=["crate"]).splitlines()
+    numbers = [re.findall(r"-?\d+\.\d+(?:e-\d+)?", x) for x in lines if "    {{" in x]
+    table = np.array(numbers, float)
+    table[6, 24:26] = 5.0, 6.0  # rows of the robot, by screwdyn_attach
+    fields, widths = "turn place kind mass moment inertia parent", [9, 3, 2, 1, 3, 6, 3]
+    ends = np.cumsum(widths)
+    for group in np.split(table, ends[:-1], axis=1):
+        group /= np.abs(group).max()
+    parts = {"ur5": 6, "ur5_crate": 7}
+    for axes, (part, rows) in zip(both, parts.items(), strict=True):
+        axes.set_title(f"screwdyn_attach(&robot, &{part})", fontsize="medium")
+        axes.imshow(table[:rows], "RdBu", vmin=-1, vmax=1, aspect="auto")
+        axes.vlines(ends - 0.5, -0.5, rows - 0.5, "0.5", lw=0.8)
+        names = [x.removesuffix("_joint") for x in page["arm"].coordinates]
+        axes.set(yticks=range(7), yticklabels=names, ylim=(6.5, -0.5))
+    axes.set_xticks(ends - np.divide(widths, 2) - 0.5, fields.split(), rotation=90)
+    return figure
 
 
 def changes(page):
@@ -215,6 +277,52 @@ def files(page):
     return figure
 
 
+def forms(page):
+    """Time until the torques of a number of states are known, by each form."""
+    figure, axes = phone(3)
+    # Code of this robot is never in the cache.
+    arm = sd.KinematicTree(gravity=(0, 0, -9.8 - 0.01 * np.random.default_rng().random()))
+    arm.attach(sd.robots.ur5(), to="base", prefix="ur5/")
+    states = np.random.default_rng(0).normal(size=(3, 6, 10_000))
+    one, batch = [x[:, 0].copy() for x in states], [x.T for x in states]
+
+    def compiled_method(name):
+        return getattr(arm.compile(threads=1).wait(), name)
+
+    ways = {
+        "functions of closed forms": (arm.symbolic().lambdify, one, 1),
+        "numbers": (lambda name: getattr(arm, name), one, 1),
+        "compiled, in batches": (compiled_method, batch, 10_000),
+    }
+    count = np.logspace(0, 9)
+    for name, (prepare, given, states) in ways.items():
+        began = perf_counter()
+        call = prepare("inverse_dynamics")
+        start = perf_counter() - began
+        each = shortest(lambda f=call, x=given: f(*x)) / states
+        axes.loglog(count, start + count * each, label=name)
+    axes.set(xlabel="states", ylabel="time, s", ylim=(1e-5, 1e6))
+    axes.legend()
+    return figure
+
+
+def formulations(page):
+    """Operations of inverse dynamics by each formulation and by the library."""
+    figure, axes = phone(2.6)
+    arm = page["arm"]
+    counts = {"tree": arm.operation_count("inverse_dynamics")}
+    for name in page["formulations"].__all__:
+        witness = getattr(page["formulations"], name)(arm)
+        counts[name] = operations_of(witness.inverse_dynamics, q=6, qd=6, qdd=6)
+    counts = {name: x["mul"] + x["add"] for name, x in counts.items()}
+    names = sorted(counts, key=counts.get, reverse=True)
+    colors = ["C1" if name == "tree" else "C0" for name in names]
+    bars = axes.barh(names, [counts[name] for name in names], color=colors)
+    axes.bar_label(bars, padding=3)
+    axes.set(xlabel="multiplications and additions of τ", xlim=(0, 7000))
+    return figure
+
+
 def humanoids(page):
     """The robot in three moments; what a foot presses with, and where."""
     figure, axes = plt.subplot_mosaic(
@@ -248,6 +356,32 @@ def rollouts(page):
     return figure
 
 
+def scaling(page):
+    """What threads and workers divide of the time of a state, at best."""
+    figure, axes = phone(2.6)
+    fast, rng = sd.robots.ur5().compile(threads=1).wait(), np.random.default_rng(0)
+    state, tau = np.empty((3, 6, 10_000)), np.empty((6, 10_000))
+    given, out, loads = [x.T for x in state], tau.T, np.empty(tau.shape, int)
+
+    def histograms():
+        np.minimum(np.abs(tau), 999, out=loads, casting="unsafe")
+        return [np.bincount(joint, minlength=1000) for joint in loads]
+
+    parts = {  # and by how many threads and workers they are shared
+        "random states": (lambda: rng.random(out=state), (1, 1, 8)),
+        "torques": (lambda: fast.inverse_dynamics(*given, out=out), (1, 8, 8)),
+        "histograms": (histograms, (1, 1, 8)),
+    }
+    left = np.zeros(3)
+    for name, (part, shared) in parts.items():
+        width = 1e9 * shortest(part) / 10_000 / np.array(shared)
+        axes.barh(["1 process", "8 threads", "8 workers"], width, left=left, label=name)
+        left += width
+    axes.set(xlabel="ns a state", ylim=(2.5, -0.5))
+    axes.legend()
+    return figure
+
+
 def of_run(*panels):
     """A figure of the run of a page."""
     return lambda page: page["run"].plot(panels)
@@ -263,6 +397,8 @@ def start(page):
 
 
 FIGURES = {
+    "c_controller": c_controller,
+    "c_library": c_library,
     "changes": changes,
     "closed_forms": closed_forms,
     "closed_loops": closed_loops,
@@ -272,14 +408,20 @@ FIGURES = {
     "configurations": of_run("positions", "torques"),
     "derivatives": derivatives,
     "files": files,
+    "forms": forms,
+    "formulations": formulations,
     "handover": of_run("positions", "torques"),
     "humanoids": humanoids,
     "identification": identification,
     "passive_joints": of_run("positions", "energy"),
     "predictive_control": of_run("positions", "torques"),
     "rollouts": rollouts,
+    "scaling": scaling,
     "start": start,
 }
+
+# Figures without the name of their page: formulations.png is in papers/counts.md.
+FILES = {"formulations": "formulations_puma"}
 
 # For the picture of the gallery: examples, times, s, directions of the camera, and sizes of panels, one row each.
 GALLERY = (
@@ -317,6 +459,8 @@ if __name__ == "__main__":
             for block, _ in python_blocks(DOCS / f"{name}.md"):
                 exec(compile(block, name, "exec"), names)
             FIGURES[name](names).savefig(
-                DOCS / f"{name}.png", dpi=160, metadata={"Software": None}
+                DOCS / f"{FILES.get(name, name)}.png",
+                dpi=160,
+                metadata={"Software": None},
             )
             plt.close("all")

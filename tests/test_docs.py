@@ -15,7 +15,8 @@ from matplotlib.textpath import TextPath
 import screwdyn
 
 ROOT = Path(__file__).parents[1]
-FIGURES = runpy.run_path(str(ROOT / "docs/figures.py"))["FIGURES"]
+DRAWN = runpy.run_path(str(ROOT / "docs/figures.py"))
+FIGURES = DRAWN["FIGURES"]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 # Pages whose code other tests run.
 ELSEWHERE = {"scaling.md": "cluster/test_dask.py"}
@@ -87,6 +88,18 @@ def test_code_fits_the_column(page):
         line for kind, block in blocks if kind not in ("output", "text", "sh", "math") for line in block.splitlines()
     ]
     assert [line for line in code if len(line) > COLUMN] == []
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_pages_show_their_figures_with_a_description(name):
+    page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+    assert re.search(rf"^!\[[^]]+\]\({DRAWN['FILES'].get(name, name)}\.png\)", page, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_figures_of_pages_whose_code_runs_elsewhere():
+    for page in ELSEWHERE:
+        FIGURES[Path(page).stem]({})
 
 
 def test_pages_whose_code_runs_elsewhere_are_named_there():

@@ -31,7 +31,7 @@ from screwdyn.mechanism import Link, Topology, check_untouched
 from screwdyn.mechanism.inertia import INERTIAL, Inertia
 from screwdyn.mechanism.link import Locked
 from screwdyn.physics import Robot, State
-from screwdyn.physics.charts import ConfigurationSpace
+from screwdyn.physics.charts import ConfigurationSpace, screws_at
 from screwdyn.physics.closure import Closure
 from screwdyn.screws import screw
 from screwdyn.simulation.equations import EquationsOfMotion, Phase
@@ -235,6 +235,8 @@ class Stretch:
     # The functions of the user by name, and the times of the calls whose torques are held.
     sources: Mapping[str, Any]
     calls: Array
+    # When its run began: what is due then, on a condition that holds already, has no other time.
+    began: float
 
     def __post_init__(self) -> None:
         self.phases = self.equations.phases or [Phase(float(self.motion.t[0]))]
@@ -293,7 +295,7 @@ class Stretch:
         springs, controller = phase.springs, self.equations.controller
         pressed = springs is not None and (springs.damping * springs.pressed).any()
         clipped = controller is not None and not self.sampled and np.isfinite(controller.largest).any()
-        if not pressed and not clipped:
+        if not (pressed or clipped) or not self.motion.pieces:
             return np.zeros(0)
 
         def acting(times: Array) -> npt.NDArray[np.bool_]:
@@ -657,6 +659,8 @@ class Sensitivities:
         if timed is not None:
             delays = np.zeros(P.shape[1])
             delays[self.parameters.index(timed)] = 1.0
+        elif t == x.began:
+            delays = np.zeros(P.shape[1])
         elif first.what is None:
             row = tree.model.coordinates.index(first.event.coordinate)
             delays = _delayed(P[row], float(flow[row]), t)
@@ -798,7 +802,7 @@ def derivatives_of(
         motion, last = motions[k], k == lasting[-1]
         changes = [x for x in changed if x.t == motion.t[-1] and not last]
         within = calls[(calls >= motion.t[0]) & (calls < motion.t[-1])]
-        stretches.append(Stretch(motion, changes, equations[k], sources, within))
+        stretches.append(Stretch(motion, changes, equations[k], sources, within, float(motions[0].t[0])))
     return Sensitivities(stretches, names)
 
 
@@ -1004,8 +1008,9 @@ def _placed(tree: Robot, homes: Mapping[Key, Array]) -> Robot:
         if locked is not None:
             base, space = homes.get(("locked", name), locked.home), ConfigurationSpace({name: locked.joint})
             apart = screw.log_of(screw.inverse_of(at.home) @ locked.home @ screw.inverse_of(base) @ home)
-            rates = np.asarray(np.linalg.lstsq(locked.joint.screws, apart)[0], np.float64)
-            locked = Locked(locked.joint, base, tuple(space.integrate(np.array(locked.q), rates).tolist()))
+            q = np.array(locked.q)
+            rates = np.asarray(np.linalg.lstsq(screws_at(locked.joint, q), apart)[0], np.float64)
+            locked = Locked(locked.joint, base, tuple(space.integrate(q, rates).tolist()))
         moved.append(at.by(at.joint, home, locked))
     loops = {x: replace(loop, home=homes.get(("loop", x), loop.home)) for x, loop in tree.topology.loops.items()}
     tree.topology = replace(tree.topology.with_attachments(*moved), loops=loops)

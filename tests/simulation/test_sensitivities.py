@@ -86,6 +86,15 @@ class LockUnlock(Case):
         return {"a": -2 * state.velocity("a") * state["b"], "b": np.sin(3 * t)}
 
 
+class LockUniversal(LockUnlock):
+    """The first axis of the joint that is locked depends on its second angle."""
+
+    def build(self):
+        cross = sd.universal("x", "y", passive=True, name="ball", damping=0.1)
+        self.tree.attach(self.tip(), to="b", joint=cross, at=(1, 0, 0), name="tip")
+        self.q, self.qd = [-0.5, 0.3, 0.4, 0.9], [0.3, -0.2, 1.0, 0.5]
+
+
 class HandOverAndLoop(Case):
     """A bar is handed from one arm to the other, and then a loop closes."""
 
@@ -192,6 +201,7 @@ class Friction(GainsHeld):
 CASES = [
     GraspOnCondition,
     LockUnlock,
+    LockUniversal,
     HandOverAndLoop,
     GainsHeld,
     GainsOften,
@@ -354,6 +364,23 @@ def test_a_joint_that_sticks_at_the_start():
     expected = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, M[0, 1] / M[1, 1], 1]]
     np.testing.assert_allclose(run.sensitivity(0.0), expected, atol=1e-12)
     np.testing.assert_allclose(run.sensitivity(0.1)[2], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("due", [{"time": 0.0}, {"when": lambda t, state: state["a"] - 0.1}])
+def test_what_happens_at_the_start_has_no_other_time(due):
+    """Also of a condition that holds already; beside a law of joints with efforts."""
+    tree = sd.KinematicTree(gravity=(0.3, -9.81, 0))
+    tree.attach(bar(1, 1), to="base", joint=sd.revolute("z", effort=50.0), name="a")
+    tree.attach(bar(1, 1), to="a", joint=sd.revolute("z", effort=50.0), at=(1, 0, 0), name="b")
+
+    def end(a, **options):
+        own, law = tree.copy(), sd.control.GravityCompensation(tree, damping=0.3)
+        exact = {"rtol": 1e-11, "atol": 1e-12, "events": [sd.Lock("b", **due)]}
+        return sd.simulate(own, sd.State(own, [a, 0.3], [0.1, 0.2]), 0.2, law, **exact, **options)
+
+    found = end(0.5, sensitivities=True).sensitivity(0.2)
+    change = np.subtract(*([*x.q[-1, :1], *x.qd[-1, :1]] for x in (end(0.5 + 1e-5), end(0.5 - 1e-5)))) / 2e-5
+    np.testing.assert_allclose(found[:, 0], change, atol=1e-8)
 
 
 @pytest.mark.slow

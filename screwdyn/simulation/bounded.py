@@ -218,8 +218,8 @@ class Bounded:
         # last step, and what helps to find directions.
         self.young, self.speed = np.zeros(k, dtype=bool), np.zeros(k)
         self.start: Array | None = None
-        # Slips that begin at rest now.
-        self.begun = np.zeros(k, dtype=bool)
+        # Slips that begin at rest now, and points that leave although they still approach within rounding.
+        self.begun, self.grazes = np.zeros((2, k), dtype=bool)
         self.guess: dict[tuple[int, ...], Array] = {}
 
     @property
@@ -463,7 +463,8 @@ class Bounded:
         direction[x.at.held], at_rest[x.at.held] = -sides, sides == 0
         self._note(direction, at_rest, touching)
         scale = EDGE * (1e-3 + np.abs(x.b).max(initial=0.0))
-        self.state[points[u[x.at.normals] > scale]] = OPEN
+        leave = points[u[x.at.normals] > scale]
+        self.state[leave], self.grazes[leave] = OPEN, rows.rates[leave, 0] < 0
         slips = u[x.at.tangents]
         sizes = np.linalg.norm(slips, axis=1)
         for j in np.flatnonzero((sizes > 1e-2 * scale) & (self.state[x.at.sticks] != OPEN)).tolist():
@@ -577,7 +578,8 @@ class Bounded:
         sliding = [i for _, i, _ in rubs]
         out[sliding, 1] = -(rows.rates[sliding, 1:] * self.slip[sliding]).sum(axis=1)
         idle, away = state == IDLE, rows.jacobian[:, 0] @ qdd + rows.drift[:, 0]
-        out[idle, 0] = np.abs(away[idle]) - LEAVING
+        # Beyond what would be decided otherwise, by some margin.
+        out[idle, 0] = np.abs(away[idle]) - max(LEAVING, 2 * EDGE * (1e-3 + np.abs(x.b).max(initial=0.0)))
         return Acting(qdd, heat, excess, out, (x, own, slip))
 
     def forces(self, acting: Acting) -> Array:
@@ -660,8 +662,9 @@ class Bounded:
         return np.concatenate([held, rests, self.stops.excess(q)[self.open], out.ravel()])
 
     def depths(self, q: Array) -> Array:
-        """Numbers that rise through zero when open points touch, (k,), m."""
-        return np.where(self.moves & (self.state == OPEN), -self.contacts.gaps(q)[0], -1.0)
+        """Numbers that rise through zero when open points touch, or those that graze go deeper, (k,), m."""
+        depths = -self.contacts.gaps(q)[0] - 0.5 * TOUCH * self.grazes
+        return np.where(self.moves & (self.state == OPEN), depths, -1.0)
 
     def change(self, k: int, q: Array, qd: Array) -> None:
         """Set in q or q̇ what is known but for rounding when the level k rises: a position at a stop, a rate of rest."""

@@ -168,6 +168,31 @@ def test_a_crate_that_is_pushed_harder_and_harder_slips_when_all_its_feet_must()
     assert residual(run) < 1e-12
 
 
+@pytest.mark.slow
+def test_a_biped_lands_on_ice_with_two_feet_that_are_almost_redundant():
+    """Rear points leave while they still approach by 2 nm/s, which alone cannot be taken away."""
+    tree = sd.KinematicTree()
+    trunk = sd.free(name="trunk", passive=True)
+    tree.attach(sd.Inertia.box(3, (0.2, 0.3, 0.2)), to="base", joint=trunk, name="body")
+    for side, y in (("left", 0.12), ("right", -0.12)):
+        hip, ankle = (sd.revolute("y", name=f"{side} {name}") for name in ("hip", "ankle"))
+        leg, sole, size = f"{side} leg", f"{side} foot", (0.2, 0.1, 0.05)
+        rod = sd.Inertia.rod(1, 0.4, axis="z", com=(0, 0, -0.2))
+        tree.attach(rod, to="body", at=(0, y, -0.1), joint=hip, name=leg)
+        tree.attach(sd.Inertia.box(0.5, size), to=leg, at=(0, 0, -0.425), joint=ankle, name=sole)
+        tree.set_shapes(sole, sd.Shape.box(size))
+        tree.touch(sole, to="base", on=sd.Plane(), friction=0.0, name=f"{side} floor")
+    q = tree.neutral()
+    q[6] = 0.6
+
+    def held(t, state):
+        return {x: -300 * state[x] - 10 * state.velocity(x) for x in tree.active}
+
+    run = sd.simulate(tree, sd.State(tree, q, np.r_[0.1, 0.2, 0, 0.5, 0, 0, np.zeros(4)]), 0.4, held, step=0.02)
+    assert len(run.events) > 50 and residual(run) < 1e-9
+    assert min(tree.contact_gaps(state.q).min() for state in run.states) > -1e-9
+
+
 def test_a_crate_dropped_flat_bounces_and_rests_on_equal_feet():
     tree, q = crate(0.3, 0.5, height=1.1)
     run = sd.simulate(tree, sd.State(tree, q), 2.0, step=0.05, **FINE)

@@ -45,7 +45,7 @@ export class Kernels {
   }
 
   room(sizes) {
-    return sizes.map((size) => this.kept(zeros(size)));
+    return sizes.map((size) => this.kept(new Float64Array(size)));
   }
 
   read(addresses, sizes) {
@@ -55,14 +55,12 @@ export class Kernels {
   // The results, of some sizes, of a kernel for a robot and the arrays of a state; see struct screwdyn_context.
   run(name, robot, given, sizes, places = [], path = 0) {
     this.end = this.area;
-    const n = robot.rows.length, rows = [...robot.rows, robot.base];
-    const table = this.kept(rows.flat()), of = this.kept(places.flat());
-    const parents = this.kept(robot.rows.map((row) => row[PARENT]), Int32Array);
-    const firsts = this.kept(rows.map((row) => row[FIRST]), Int32Array);
-    const { ball, terms } = robot, where = range(n).map((k) => (ball < 0 || k < ball ? k : -1));
-    const charts = [this.kept(where, Int32Array), this.kept([ball, ball, 4, 0], Int32Array), this.kept(terms.flat())];
+    const { n, ball, terms, flat } = robot, table = this.kept(flat.table), of = this.kept(places.flat());
+    const parents = this.kept(flat.parents, Int32Array), firsts = this.kept(flat.firsts, Int32Array);
+    const [where, balls] = [flat.where, [ball, ball, 4, 0]].map((values) => this.kept(values, Int32Array));
+    const charts = [where, balls, this.kept(flat.terms)];
     const counts = [1, n, robot.nq, places.length, path, 0, Number(ball >= 0), terms.length];
-    const moved = ball < 0 ? table : this.kept(rows.flat()), lists = [...charts, moved, of, parents, firsts];
+    const moved = ball < 0 ? table : this.kept(flat.table), lists = [...charts, moved, of, parents, firsts];
     const context = this.kept([...counts, table, ...lists, 0, 0, 0, 0, 0, 10 * places.length], Int32Array);
     const arrays = given.map((values) => this.kept(values)), results = this.room(sizes);
     const addresses = this.kept([...arrays, ...results], Int32Array);
@@ -106,6 +104,9 @@ export class Robot {
   constructor(kernels, { rows, base, links, coordinates, hand, loop = [] }, ball = -1, terms = []) {
     Object.assign(this, { kernels, rows, base, links, coordinates, hand, loop, ball, terms, n: rows.length });
     this.nq = this.n + Number(ball >= 0);
+    const all = [...rows, base], where = range(this.n).map((k) => (ball < 0 || k < ball ? k : -1));
+    const [parents, firsts] = [rows.map((row) => row[PARENT]), all.map((row) => row[FIRST])];
+    this.flat = { table: Float64Array.from(all.flat()), terms: terms.flat(), where, parents, firsts }; // for each call
   }
 
   place(name) {

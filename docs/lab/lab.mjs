@@ -590,6 +590,7 @@ const STORY = [
   [18, () => 0, "Now you: hang a load, move the sliders, weld it, swap it, drop it."],
 ];
 const STEP = 0.002, BUDGET = 14; // of time, s; of a frame for steps, ms
+const LARGEST = 100; // rad and rad/s in an address
 const FAINT = 0.05; // a matrix of smaller entries, as of an arm at rest, has pale colours
 const brief = (x) => (Math.abs(x) < 0.005 ? 0 : x).toFixed(2); // without −0.00
 const became = (lost) => (lost < 1e-9 ? "no energy is lost" : `${lost.toPrecision(3)} J become heat`);
@@ -625,27 +626,34 @@ class Laboratory {
 
   // Begins, paused, as an address asks: #q=0,-1.2,…&qd=0.5,…&motors=off&load=plank&joint=pin&mass=2&hang, or a part.
   begin(fragment) {
-    const asked = new URLSearchParams(fragment), { swing } = this;
+    const asked = new URLSearchParams(fragment), { swing } = this, fields = ["load", "joint", "motors", "mass"];
+    const known = [...fields, "q", "qd", "hang", "close"];
+    const refused = [...asked.keys()].filter((name) => !known.includes(name));
     if (!fragment) return;
     this.chosen("reset");
     this.run(false);
-    for (const id of ["load", "joint", "motors", "mass"]) {
-      const field = this.element(id);
-      if (asked.has(id)) field.value = asked.get(id);
-      if (!field.value) field.selectedIndex = 0; // the address has another word
+    for (const id of fields) {
+      const field = this.element(id), former = field.value, text = asked.get(id) ?? former;
+      field.value = text; // the field makes another text of one that it does not allow
+      if (!field.value || (field.value !== text && Number(field.value) !== Number(text))) {
+        refused.push(`${id}=${text}`);
+        field.value = former;
+      }
       field.dispatchEvent(new Event(id === "mass" ? "input" : "change"));
     }
     for (const which of ["q", "qd"]) {
-      const values = (asked.get(which) ?? swing[which].join()).split(",").map(Number);
-      if (values.length !== swing.bare.n || !values.every(Number.isFinite))
-        return this.say(`The address needs ${swing.bare.n} numbers in ${which}.`);
-      swing[which] = values;
+      const text = asked.get(which) ?? swing[which].join();
+      const values = text.split(",").map((x) => Number(x.trim() || NaN));
+      if (values.length === swing.bare.n && values.every((x) => Math.abs(x) <= LARGEST)) swing[which] = values;
+      else refused.push(`${which}=${text} (it needs ${swing.bare.n} numbers from −${LARGEST} to ${LARGEST})`);
     }
     swing.target = [...swing.q];
     if (this.view) this.view.target = split(swing.robot.poses(swing.q)[swing.bare.hand])[1].map((x) => x / 2);
     swing.open();
     this.say("The arm is in the state that the address asks for. Press “Run”.");
     for (const name of ["hang", "close"]) if (asked.has(name)) this.act(name);
+    const news = this.element("news").textContent;
+    if (refused.length) this.say(`The page did not take from the address: ${refused.join(", ")}. ${news}`);
     this.show();
   }
 

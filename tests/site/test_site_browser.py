@@ -17,6 +17,7 @@ import screwdyn as sd
 pytestmark = pytest.mark.browser
 SITE = Path(__file__).parents[2] / "docs/_build/html"
 MATHEMATICS, LABORATORY = SITE / "mathematics.html", SITE / "lab.html"
+NEWS = "document.getElementById('news').textContent"
 
 
 @pytest.fixture(scope="module")
@@ -166,8 +167,17 @@ def test_a_lesson_leads_to_its_state_in_the_laboratory(laboratory):
     pin = sd.revolute("x", passive=True)
     event = state.tree.grasp(state, load, to="tool0", joint=pin, start="hanging", twist="at_rest")
     np.testing.assert_allclose(laboratory.evaluate("lab.swing.qd"), event.state.qd, rtol=0, atol=1e-12)
-    laboratory.evaluate("location.hash = '#q=1,2'")
-    laboratory.wait_for("document.getElementById('news').textContent.includes('needs 6 numbers in q')")
+
+
+def test_the_laboratory_says_what_it_does_not_take_from_an_address(laboratory):
+    laboratory.evaluate("location.hash = '#q=1,2&qd=1e6,0,0,0,0,0&joint=xx&load=plank&mass=-5&motors=off&weld&hang'")
+    laboratory.wait_for(f"{NEWS}.includes('did not take')")
+    news = laboratory.evaluate(NEWS)
+    for refused in ("weld,", "joint=xx,", "mass=-5,", "q=1,2 (it needs 6", "qd=1e6,0,0,0,0,0 (it needs 6"):
+        assert refused in news
+    assert "load=" not in news and "motors=" not in news
+    taken = laboratory.evaluate("[lab.swing.load.name, lab.swing.load.mass, lab.swing.joint, lab.swing.motors]")
+    assert taken == ["plank", 3, "hook", "off"] and "The plank hangs" in news
 
 
 def test_the_laboratory_has_the_bits_of_python(laboratory):

@@ -8,6 +8,7 @@ const BODY = 14, PARENT = 24, FIRST = 25, PLACE = 25, BODY_FRAME = 1;
 const NOTHING = Array(10).fill(0);
 const STILL = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 const AREA = 1 << 18; // bytes for the arrays of one call
+const ERROR = 1e-8, LEAST = 1 / 256; // of the energy, relative, in a step; the least part of a step
 
 const zeros = (n) => Array(n).fill(0);
 const range = (n) => [...Array(n).keys()];
@@ -245,7 +246,7 @@ export class Swing {
   }
 
   reset() {
-    Object.assign(this, { robot: this.bare, load: null, joint: null, flying: null, anchor: null, t: 0 });
+    Object.assign(this, { robot: this.bare, load: null, joint: null, flying: null, anchor: null, t: 0, share: 1 });
     this.bare.loop.length = 0;
     [this.q, this.qd, this.target] = [[...this.start], zeros(this.bare.n), [...this.start]];
     this.open();
@@ -276,9 +277,29 @@ export class Swing {
     return tau;
   }
 
-  // One step of the method of Runge and Kutta, in which the forces are constant.
+  // Moves on by dt, in which the forces of the motors are constant, in parts so small that they keep the energy.
   step(dt) {
-    const tau = this.torque(), { robot, q, qd } = this, stages = [];
+    const tau = this.torque();
+    for (let done = 0, had = this.energy(); done < 1; ) {
+      const { q, qd, share } = this, work = this.move(share * dt, tau);
+      const { kinetic, potential } = this.robot.energies(this.q, this.qd), has = kinetic + potential;
+      const error = Math.abs(has - had - work) / (1 + kinetic) / share;
+      if (error < ERROR) {
+        [done, had] = [done + share, has];
+        this.ledger.work += work;
+        if (error < ERROR / 100 && share < 1 && done % (2 * share) === 0) this.share = 2 * share;
+      } else {
+        Object.assign(this, { q, qd, share: Math.max(share / 2, LEAST) });
+        if (share === LEAST) throw new Error(this.tooFast());
+      }
+    }
+    this.t += dt;
+    if (this.flying) this.fly(dt);
+  }
+
+  // One step of the method of Runge and Kutta. Returns the work of the forces.
+  move(dt, tau) {
+    const { robot, q, qd } = this, stages = [];
     for (const part of [0, dt / 2, dt / 2, dt]) {
       const [rate, a] = stages.at(-1) ?? [zeros(robot.nq), zeros(robot.n)];
       const x = robot.unit(added(q, rate, part)), v = added(qd, a, part);
@@ -288,9 +309,12 @@ export class Swing {
     const [moved, changed] = [0, 1].map((k) => mean(stages.map((stage) => stage[k])));
     [this.q, this.qd] = [robot.unit(added(q, moved)), added(qd, changed)];
     this.settle();
-    this.ledger.work += dot(tau, moved);
-    this.t += dt;
-    if (this.flying) this.fly(dt);
+    return dot(tau, moved);
+  }
+
+  tooFast() {
+    const sizes = this.qd.map(Math.abs), rate = Math.max(...sizes), name = this.robot.coordinates[sizes.indexOf(rate)];
+    return `${name} turns at ${rate.toFixed(0)} rad/s, too fast for this page to compute`;
   }
 
   // The positions of a joint at which a load hangs straight down: its com is on z of the hand.
@@ -918,8 +942,10 @@ class Laboratory {
       if (this.running && passed) this.advance(passed, BUDGET);
       this.view?.draw(this.swing, this.style);
     } catch (error) {
-      this.chosen("reset");
-      this.say(`It begins anew: ${error.message}, which means that the numbers have become too large.`);
+      this.story = null;
+      this.run(false);
+      this.show();
+      this.say(`The motion is paused: ${error.message}. Set smaller rates and press “Run”, or press “Reset”.`);
     }
     if (this.running && now - (this.shown ?? 0) > 80) {
       this.shown = now;

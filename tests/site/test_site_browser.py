@@ -180,6 +180,13 @@ def test_the_laboratory_says_what_it_does_not_take_from_an_address(laboratory):
     assert taken == ["plank", 3, "hook", "off"] and "The plank hangs" in news
 
 
+def test_the_laboratory_pauses_a_motion_that_is_too_fast(laboratory):
+    laboratory.evaluate("lab.act('hang'); lab.swing.qd.fill(1e5); lab.run(true)")
+    laboratory.wait_for("!lab.running")
+    assert "too fast for this page" in laboratory.evaluate(NEWS) and "press “Reset”" in laboratory.evaluate(NEWS)
+    assert laboratory.evaluate("lab.swing.load.name") == "crate"
+
+
 def test_the_laboratory_has_the_bits_of_python(laboratory):
     """In a state whose sines have the same bits here, as nearly all have (tests/backends/test_wasm.py)."""
     page = laboratory

@@ -53,6 +53,19 @@ def test_a_search_from_files_shows_the_words_that_it_found(page):
     assert page.errors == []
 
 
+def test_a_page_suits_a_phone_in_the_dark(page):
+    page.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    page.open((SITE / "index.html").as_uri())
+    page.wait_for("document.readyState === 'complete'")
+    edges = page.evaluate(
+        "['.theme-toggle-header', '.toc-header-icon'].map((x) => document.querySelector(x).getBoundingClientRect())"
+        ".flatMap((x) => [x.left, x.right])"
+    )
+    assert edges[0] < edges[1] and edges[1] + 10 < edges[2] < edges[3] < 390
+    assert page.evaluate("getComputedStyle(document.querySelector('article img')).filter") == "brightness(0.75)"
+
+
 @pytest.fixture
 def laboratory(page):
     """The laboratory, paused, as a phone shows it in the dark."""

@@ -503,8 +503,8 @@ def plot_run(
 
 # Label, colour and line style of the two controllers.
 _CONTROLLERS = (
-    ("the controller's model includes the payload", "#0072B2", "-"),
-    ("it does not, with the same gains", "#D55E00", "--"),
+    ("controller with payload model", "#0072B2", "-"),
+    ("without it, with the same gains", "#D55E00", "--"),
 )
 
 
@@ -516,8 +516,8 @@ def plot_comparison(
     The first run is of a controller that has the payload model. Deviations are distances of the tool from its planned
     positions over both runs, m.
     """
-    figure = blank_figure(8.4, 4.3, 190)
-    figure.suptitle(title, fontsize=10)
+    figure = blank_figure(5.6, 3.5, 285)  # inches so few that a phone shows the letters legibly
+    figure.suptitle(title, fontsize=8.5, wrap=True)
     grid = figure.add_gridspec(2, len(pictures), height_ratios=(1.75, 1))
     for k, (label, image) in enumerate(pictures.items()):
         picture = figure.add_subplot(grid[0, k])

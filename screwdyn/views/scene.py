@@ -218,8 +218,9 @@ ACTIVE, PASSIVE, LOOP = (0.25, 0.25, 0.28, 1.0), (0.84, 0.15, 0.45, 1.0), (0.00,
 # Density of a point mass, which is drawn as a ball, and the least one of a box that is drawn as large as it is, kg/m³.
 _POINT_DENSITY, _LEAST_DENSITY = 2000.0, 100.0
 # As fractions of the size of the robot: thinnest edge of a body, radius of rods, radius and length of a joint, and
-# length of the line along its axis, which sticks out of a thick link.
-_THIN, _ROD, _PIN, _LONG, _AXIS = 0.006, 0.009, 0.02, 0.1, 0.24
+# length of the line along its axis, which sticks out of a thick link. A joint of just a tenth would often end in the
+# faces of a body, and a browser would show parts of both.
+_THIN, _ROD, _PIN, _LONG, _AXIS = 0.006, 0.009, 0.02, 0.102, 0.24
 
 
 def equivalent_box(inertia: Inertia) -> tuple[Array, Array]:

@@ -26,6 +26,8 @@ from screwdyn.screws.screw import axis, frame_along, pitch, pose, pose_of
 Color = tuple[float, ...]
 # Cosine of the angle between the triangles beside an edge, from which on the edge is sharp.
 _SHARP = float(np.cos(np.radians(40)))
+# The largest of red, green and blue is at least this.
+_DARKEST = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +190,12 @@ def _surface(mesh: Any) -> tuple[Array, Array, Color | None]:
     return vertices, faces, tuple(float(x) / 255 for x in found)
 
 
+def _lit(color: Color) -> Color:
+    """A colour that is light enough for a shading: on black, parts could not be told from each other."""
+    lack = max(0.0, _DARKEST - max(color[:3]))
+    return (*(x + lack for x in color[:3]), color[3])
+
+
 def shape_solids(shape: Shape, color: Color) -> Iterator[Solid]:
     """The surface of a shape in the link's frame, in its own colour or else in a given one.
 
@@ -198,10 +206,10 @@ def shape_solids(shape: Shape, color: Color) -> Iterator[Solid]:
         with file_errors(f"read the mesh {path!r}"):
             parts = _read_mesh(path, os.stat(path).st_mtime_ns)
         for vertices, faces, its in parts:
-            painted = shape.color or its or color
+            painted = _lit(shape.color or its or color)
             yield Solid(vertices * np.array(shape.size), faces, painted).placed(shape.pose)
         return
-    color = shape.color or color
+    color = _lit(shape.color or color)
     radius, length = shape.size[0], shape.size[-1]
     if shape.kind == "box":
         solid = box(shape.size, color)

@@ -56,4 +56,23 @@ await change("drop");
 await change("hang", crate, "hook", true);
 await run(200);
 const held = states.splice(swung), gap = held.map((seen) => seen.tip.map((x, k) => x - swing.anchor[k]));
-console.log(JSON.stringify({ states, changes: changes.slice(0, -3), free, held, gap, closing: changes.slice(-3) }));
+
+// Pushes of a free arm, and rates that are too large.
+const left = [];
+swing.reset();
+swing.motors = "off";
+swing.hang(new Load("crate", 8, [0.3, 0.2, 0.2], [0, 0, 0.3]), "ball", true);
+for (const rate of [30, -60, 90]) {
+  swing.qd.fill(rate);
+  swing.open();
+  for (let k = 0; k < 50; k++) swing.step(0.002);
+  left.push(swing.unaccounted / swing.robot.energies(swing.q, swing.qd).kinetic);
+}
+swing.qd.fill(1e5);
+const state = [swing.q, swing.qd, swing.load], fast = { left };
+try {
+  swing.step(0.002);
+} catch ({ message }) {
+  Object.assign(fast, { message, kept: [swing.q, swing.qd, swing.load].every((x, k) => x === state[k]) });
+}
+console.log(JSON.stringify({ states, changes: changes.slice(0, -3), free, held, gap, closing: changes.slice(-3), fast }));

@@ -8,6 +8,7 @@ const BODY = 14, PARENT = 24, FIRST = 25, PLACE = 25, BODY_FRAME = 1;
 const NOTHING = Array(10).fill(0);
 const STILL = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 const AREA = 1 << 18; // bytes for the arrays of one call
+const ERROR = 1e-8, LEAST = 1 / 256; // of the energy, relative, in a step; the least part of a step
 
 const zeros = (n) => Array(n).fill(0);
 const range = (n) => [...Array(n).keys()];
@@ -45,7 +46,7 @@ export class Kernels {
   }
 
   room(sizes) {
-    return sizes.map((size) => this.kept(zeros(size)));
+    return sizes.map((size) => this.kept(new Float64Array(size)));
   }
 
   read(addresses, sizes) {
@@ -55,14 +56,12 @@ export class Kernels {
   // The results, of some sizes, of a kernel for a robot and the arrays of a state; see struct screwdyn_context.
   run(name, robot, given, sizes, places = [], path = 0) {
     this.end = this.area;
-    const n = robot.rows.length, rows = [...robot.rows, robot.base];
-    const table = this.kept(rows.flat()), of = this.kept(places.flat());
-    const parents = this.kept(robot.rows.map((row) => row[PARENT]), Int32Array);
-    const firsts = this.kept(rows.map((row) => row[FIRST]), Int32Array);
-    const { ball, terms } = robot, where = range(n).map((k) => (ball < 0 || k < ball ? k : -1));
-    const charts = [this.kept(where, Int32Array), this.kept([ball, ball, 4, 0], Int32Array), this.kept(terms.flat())];
+    const { n, ball, terms, flat } = robot, table = this.kept(flat.table), of = this.kept(places.flat());
+    const parents = this.kept(flat.parents, Int32Array), firsts = this.kept(flat.firsts, Int32Array);
+    const [where, balls] = [flat.where, [ball, ball, 4, 0]].map((values) => this.kept(values, Int32Array));
+    const charts = [where, balls, this.kept(flat.terms)];
     const counts = [1, n, robot.nq, places.length, path, 0, Number(ball >= 0), terms.length];
-    const moved = ball < 0 ? table : this.kept(rows.flat()), lists = [...charts, moved, of, parents, firsts];
+    const moved = ball < 0 ? table : this.kept(flat.table), lists = [...charts, moved, of, parents, firsts];
     const context = this.kept([...counts, table, ...lists, 0, 0, 0, 0, 0, 10 * places.length], Int32Array);
     const arrays = given.map((values) => this.kept(values)), results = this.room(sizes);
     const addresses = this.kept([...arrays, ...results], Int32Array);
@@ -106,6 +105,9 @@ export class Robot {
   constructor(kernels, { rows, base, links, coordinates, hand, loop = [] }, ball = -1, terms = []) {
     Object.assign(this, { kernels, rows, base, links, coordinates, hand, loop, ball, terms, n: rows.length });
     this.nq = this.n + Number(ball >= 0);
+    const all = [...rows, base], where = range(this.n).map((k) => (ball < 0 || k < ball ? k : -1));
+    const [parents, firsts] = [rows.map((row) => row[PARENT]), all.map((row) => row[FIRST])];
+    this.flat = { table: Float64Array.from(all.flat()), terms: terms.flat(), where, parents, firsts }; // for each call
   }
 
   place(name) {
@@ -244,7 +246,7 @@ export class Swing {
   }
 
   reset() {
-    Object.assign(this, { robot: this.bare, load: null, joint: null, flying: null, anchor: null, t: 0 });
+    Object.assign(this, { robot: this.bare, load: null, joint: null, flying: null, anchor: null, t: 0, share: 1 });
     this.bare.loop.length = 0;
     [this.q, this.qd, this.target] = [[...this.start], zeros(this.bare.n), [...this.start]];
     this.open();
@@ -275,9 +277,29 @@ export class Swing {
     return tau;
   }
 
-  // One step of the method of Runge and Kutta, in which the forces are constant.
+  // Moves on by dt, in which the forces of the motors are constant, in parts so small that they keep the energy.
   step(dt) {
-    const tau = this.torque(), { robot, q, qd } = this, stages = [];
+    const tau = this.torque();
+    for (let done = 0, had = this.energy(); done < 1; ) {
+      const { q, qd, share } = this, work = this.move(share * dt, tau);
+      const { kinetic, potential } = this.robot.energies(this.q, this.qd), has = kinetic + potential;
+      const error = Math.abs(has - had - work) / (1 + kinetic) / share;
+      if (error < ERROR) {
+        [done, had] = [done + share, has];
+        this.ledger.work += work;
+        if (error < ERROR / 100 && share < 1 && done % (2 * share) === 0) this.share = 2 * share;
+      } else {
+        Object.assign(this, { q, qd, share: Math.max(share / 2, LEAST) });
+        if (share === LEAST) throw new Error(this.tooFast());
+      }
+    }
+    this.t += dt;
+    if (this.flying) this.fly(dt);
+  }
+
+  // One step of the method of Runge and Kutta. Returns the work of the forces.
+  move(dt, tau) {
+    const { robot, q, qd } = this, stages = [];
     for (const part of [0, dt / 2, dt / 2, dt]) {
       const [rate, a] = stages.at(-1) ?? [zeros(robot.nq), zeros(robot.n)];
       const x = robot.unit(added(q, rate, part)), v = added(qd, a, part);
@@ -287,9 +309,12 @@ export class Swing {
     const [moved, changed] = [0, 1].map((k) => mean(stages.map((stage) => stage[k])));
     [this.q, this.qd] = [robot.unit(added(q, moved)), added(qd, changed)];
     this.settle();
-    this.ledger.work += dot(tau, moved);
-    this.t += dt;
-    if (this.flying) this.fly(dt);
+    return dot(tau, moved);
+  }
+
+  tooFast() {
+    const sizes = this.qd.map(Math.abs), rate = Math.max(...sizes), name = this.robot.coordinates[sizes.indexOf(rate)];
+    return `${name} turns at ${rate.toFixed(0)} rad/s, too fast for this page to compute`;
   }
 
   // The positions of a joint at which a load hangs straight down: its com is on z of the hand.
@@ -589,6 +614,7 @@ const STORY = [
   [18, () => 0, "Now you: hang a load, move the sliders, weld it, swap it, drop it."],
 ];
 const STEP = 0.002, BUDGET = 14; // of time, s; of a frame for steps, ms
+const LARGEST = 100; // rad and rad/s in an address
 const FAINT = 0.05; // a matrix of smaller entries, as of an arm at rest, has pale colours
 const brief = (x) => (Math.abs(x) < 0.005 ? 0 : x).toFixed(2); // without −0.00
 const became = (lost) => (lost < 1e-9 ? "no energy is lost" : `${lost.toPrecision(3)} J become heat`);
@@ -624,27 +650,34 @@ class Laboratory {
 
   // Begins, paused, as an address asks: #q=0,-1.2,…&qd=0.5,…&motors=off&load=plank&joint=pin&mass=2&hang, or a part.
   begin(fragment) {
-    const asked = new URLSearchParams(fragment), { swing } = this;
+    const asked = new URLSearchParams(fragment), { swing } = this, fields = ["load", "joint", "motors", "mass"];
+    const known = [...fields, "q", "qd", "hang", "close"];
+    const refused = [...asked.keys()].filter((name) => !known.includes(name));
     if (!fragment) return;
     this.chosen("reset");
     this.run(false);
-    for (const id of ["load", "joint", "motors", "mass"]) {
-      const field = this.element(id);
-      if (asked.has(id)) field.value = asked.get(id);
-      if (!field.value) field.selectedIndex = 0; // the address has another word
+    for (const id of fields) {
+      const field = this.element(id), former = field.value, text = asked.get(id) ?? former;
+      field.value = text; // the field makes another text of one that it does not allow
+      if (!field.value || (field.value !== text && Number(field.value) !== Number(text))) {
+        refused.push(`${id}=${text}`);
+        field.value = former;
+      }
       field.dispatchEvent(new Event(id === "mass" ? "input" : "change"));
     }
     for (const which of ["q", "qd"]) {
-      const values = (asked.get(which) ?? swing[which].join()).split(",").map(Number);
-      if (values.length !== swing.bare.n || !values.every(Number.isFinite))
-        return this.say(`The address needs ${swing.bare.n} numbers in ${which}.`);
-      swing[which] = values;
+      const text = asked.get(which) ?? swing[which].join();
+      const values = text.split(",").map((x) => Number(x.trim() || NaN));
+      if (values.length === swing.bare.n && values.every((x) => Math.abs(x) <= LARGEST)) swing[which] = values;
+      else refused.push(`${which}=${text} (it needs ${swing.bare.n} numbers from −${LARGEST} to ${LARGEST})`);
     }
     swing.target = [...swing.q];
     if (this.view) this.view.target = split(swing.robot.poses(swing.q)[swing.bare.hand])[1].map((x) => x / 2);
     swing.open();
     this.say("The arm is in the state that the address asks for. Press “Run”.");
     for (const name of ["hang", "close"]) if (asked.has(name)) this.act(name);
+    const news = this.element("news").textContent;
+    if (refused.length) this.say(`The page did not take from the address: ${refused.join(", ")}. ${news}`);
     this.show();
   }
 
@@ -909,8 +942,10 @@ class Laboratory {
       if (this.running && passed) this.advance(passed, BUDGET);
       this.view?.draw(this.swing, this.style);
     } catch (error) {
-      this.chosen("reset");
-      this.say(`It begins anew: ${error.message}, which means that the numbers have become too large.`);
+      this.story = null;
+      this.run(false);
+      this.show();
+      this.say(`The motion is paused: ${error.message}. Set smaller rates and press “Run”, or press “Reset”.`);
     }
     if (this.running && now - (this.shown ?? 0) > 80) {
       this.shown = now;

@@ -334,8 +334,8 @@ _BOOKED = (
 _THICK = 1.3
 # Rows of texts of events; lines of further events have no text. Pixels between texts in a row.
 _ROWS, _APART = 4, 15.0
-# Most limits of joints in a panel that the legend names.
-_LIMITS = 6
+# Most limits of joints in a panel that the legend names, and most joints of one limit.
+_LIMITS, _OWNERS = 6, 3
 
 
 def _draw_panel(ax: Axes, run: Run, panel: _Panel) -> None:
@@ -351,12 +351,15 @@ def _draw_panel(ax: Axes, run: Run, panel: _Panel) -> None:
     limits: dict[float, list[int]] = {}
     for k, curve in enumerate(panel.curves):
         for value in curve.limits:
-            if np.fmin.reduce(np.abs(curve.values - value)) <= 0.2 * (high - low):
+            # Near in the panel and among its own limits: far from them, lines of weak joints would crowd a panel.
+            half = (curve.limits[-1] - curve.limits[0]) / 2 or np.inf
+            if np.fmin.reduce(np.abs(curve.values - value)) <= 0.2 * min(high - low, half):
                 limits.setdefault(value, []).append(k)
     named = set()
     for value, owners in limits.items():
         colour = palette(owners[0], len(panel.curves)) if len(owners) == 1 else "0.4"
-        of = short(panel.curves[owners[0]].label) if len(owners) == 1 else f"{len(owners)} joints"
+        names = ",\n".join(short(panel.curves[k].label) for k in owners)
+        of = names if len(owners) <= _OWNERS else f"{len(owners)} joints"
         # A legend of many limits would hide the curves; each has the colour of its own.
         label = f"limit of {of}" if len(limits) <= _LIMITS else "limits, in the colours of their joints"
         ax.axhline(value, color=colour, lw=0.9, ls=(0, (1, 1.5)), zorder=1.6, label="" if label in named else label)
@@ -503,8 +506,8 @@ def plot_run(
 
 # Label, colour and line style of the two controllers.
 _CONTROLLERS = (
-    ("the controller's model includes the payload", "#0072B2", "-"),
-    ("it does not, with the same gains", "#D55E00", "--"),
+    ("controller with payload model", "#0072B2", "-"),
+    ("without it, with the same gains", "#D55E00", "--"),
 )
 
 
@@ -516,8 +519,8 @@ def plot_comparison(
     The first run is of a controller that has the payload model. Deviations are distances of the tool from its planned
     positions over both runs, m.
     """
-    figure = blank_figure(8.4, 4.3, 190)
-    figure.suptitle(title, fontsize=10)
+    figure = blank_figure(5.6, 3.5, 285)  # inches so few that a phone shows the letters legibly
+    figure.suptitle(title, fontsize=8.5, wrap=True)
     grid = figure.add_gridspec(2, len(pictures), height_ratios=(1.75, 1))
     for k, (label, image) in enumerate(pictures.items()):
         picture = figure.add_subplot(grid[0, k])

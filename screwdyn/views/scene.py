@@ -26,6 +26,8 @@ from screwdyn.screws.screw import axis, frame_along, pitch, pose, pose_of
 Color = tuple[float, ...]
 # Cosine of the angle between the triangles beside an edge, from which on the edge is sharp.
 _SHARP = float(np.cos(np.radians(40)))
+# The largest of red, green and blue is at least this.
+_DARKEST = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +190,12 @@ def _surface(mesh: Any) -> tuple[Array, Array, Color | None]:
     return vertices, faces, tuple(float(x) / 255 for x in found)
 
 
+def _lit(color: Color) -> Color:
+    """A colour that is light enough for a shading: on black, parts could not be told from each other."""
+    lack = max(0.0, _DARKEST - max(color[:3]))
+    return (*(x + lack for x in color[:3]), color[3])
+
+
 def shape_solids(shape: Shape, color: Color) -> Iterator[Solid]:
     """The surface of a shape in the link's frame, in its own colour or else in a given one.
 
@@ -198,10 +206,10 @@ def shape_solids(shape: Shape, color: Color) -> Iterator[Solid]:
         with file_errors(f"read the mesh {path!r}"):
             parts = _read_mesh(path, os.stat(path).st_mtime_ns)
         for vertices, faces, its in parts:
-            painted = shape.color or its or color
+            painted = _lit(shape.color or its or color)
             yield Solid(vertices * np.array(shape.size), faces, painted).placed(shape.pose)
         return
-    color = shape.color or color
+    color = _lit(shape.color or color)
     radius, length = shape.size[0], shape.size[-1]
     if shape.kind == "box":
         solid = box(shape.size, color)
@@ -218,8 +226,9 @@ ACTIVE, PASSIVE, LOOP = (0.25, 0.25, 0.28, 1.0), (0.84, 0.15, 0.45, 1.0), (0.00,
 # Density of a point mass, which is drawn as a ball, and the least one of a box that is drawn as large as it is, kg/m³.
 _POINT_DENSITY, _LEAST_DENSITY = 2000.0, 100.0
 # As fractions of the size of the robot: thinnest edge of a body, radius of rods, radius and length of a joint, and
-# length of the line along its axis, which sticks out of a thick link.
-_THIN, _ROD, _PIN, _LONG, _AXIS = 0.006, 0.009, 0.02, 0.1, 0.24
+# length of the line along its axis, which sticks out of a thick link. A joint of just a tenth would often end in the
+# faces of a body, and a browser would show parts of both.
+_THIN, _ROD, _PIN, _LONG, _AXIS = 0.006, 0.009, 0.02, 0.102, 0.24
 
 
 def equivalent_box(inertia: Inertia) -> tuple[Array, Array]:

@@ -138,3 +138,9 @@ def test_a_swing_is_that_of_simulate(story):
     assert moved > 0.5
     np.testing.assert_allclose(last["q"], run.states[-1].q, rtol=0, atol=1e-7)
     assert max(abs(x["unaccounted"]) for x in story["states"]) < 1e-6
+
+
+def test_a_fast_swing_keeps_its_energy_or_says_that_it_cannot(story):
+    fast = story["fast"]
+    assert np.abs(fast["left"]).max() < 1e-7
+    assert "turns at 100000 rad/s, too fast" in fast["message"] and fast["kept"]

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import screwdyn as sd
 from screwdyn.cli.main import main
@@ -179,6 +180,9 @@ def test_demo_with_a_robot_of_ones_own(
     assert (code, [words for words in err.splitlines() if "compiling" not in words]) == (0, [])
     assert "tool0 picks up a crate" in out
     assert (tmp_path / "a.png").stat().st_size > 10_000
+    with Image.open(tmp_path / "a.png") as image:
+        # The least letters, of 7 points, where a phone shows the figure 358 pixels wide.
+        assert 7 / 72 * image.info["dpi"][0] / image.width * 358 > 6
 
 
 def test_demo_with_an_unknown_link_names_the_near_ones(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

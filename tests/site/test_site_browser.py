@@ -17,6 +17,7 @@ import screwdyn as sd
 pytestmark = pytest.mark.browser
 SITE = Path(__file__).parents[2] / "docs/_build/html"
 MATHEMATICS, LABORATORY = SITE / "mathematics.html", SITE / "lab.html"
+NEWS = "document.getElementById('news').textContent"
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,19 @@ def test_a_search_from_files_shows_the_words_that_it_found(page):
     texts = "[...document.querySelectorAll('#search-results p.context')].map((x) => x.innerText)"
     assert sum("quaternion" in text.lower() for text in page.evaluate(texts)) > 3
     assert page.errors == []
+
+
+def test_a_page_suits_a_phone_in_the_dark(page):
+    page.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    page.open((SITE / "index.html").as_uri())
+    page.wait_for("document.readyState === 'complete'")
+    edges = page.evaluate(
+        "['.theme-toggle-header', '.toc-header-icon'].map((x) => document.querySelector(x).getBoundingClientRect())"
+        ".flatMap((x) => [x.left, x.right])"
+    )
+    assert edges[0] < edges[1] and edges[1] + 10 < edges[2] < edges[3] < 390
+    assert page.evaluate("getComputedStyle(document.querySelector('article img')).filter") == "brightness(0.75)"
 
 
 @pytest.fixture
@@ -166,8 +180,24 @@ def test_a_lesson_leads_to_its_state_in_the_laboratory(laboratory):
     pin = sd.revolute("x", passive=True)
     event = state.tree.grasp(state, load, to="tool0", joint=pin, start="hanging", twist="at_rest")
     np.testing.assert_allclose(laboratory.evaluate("lab.swing.qd"), event.state.qd, rtol=0, atol=1e-12)
-    laboratory.evaluate("location.hash = '#q=1,2'")
-    laboratory.wait_for("document.getElementById('news').textContent.includes('needs 6 numbers in q')")
+
+
+def test_the_laboratory_says_what_it_does_not_take_from_an_address(laboratory):
+    laboratory.evaluate("location.hash = '#q=1,2&qd=1e6,0,0,0,0,0&joint=xx&load=plank&mass=-5&motors=off&weld&hang'")
+    laboratory.wait_for(f"{NEWS}.includes('did not take')")
+    news = laboratory.evaluate(NEWS)
+    for refused in ("weld,", "joint=xx,", "mass=-5,", "q=1,2 (it needs 6", "qd=1e6,0,0,0,0,0 (it needs 6"):
+        assert refused in news
+    assert "load=" not in news and "motors=" not in news
+    taken = laboratory.evaluate("[lab.swing.load.name, lab.swing.load.mass, lab.swing.joint, lab.swing.motors]")
+    assert taken == ["plank", 3, "hook", "off"] and "The plank hangs" in news
+
+
+def test_the_laboratory_pauses_a_motion_that_is_too_fast(laboratory):
+    laboratory.evaluate("lab.act('hang'); lab.swing.qd.fill(1e5); lab.run(true)")
+    laboratory.wait_for("!lab.running")
+    assert "too fast for this page" in laboratory.evaluate(NEWS) and "press “Reset”" in laboratory.evaluate(NEWS)
+    assert laboratory.evaluate("lab.swing.load.name") == "crate"
 
 
 def test_the_laboratory_has_the_bits_of_python(laboratory):

@@ -311,10 +311,21 @@ def test_limits_near_the_curves_are_drawn() -> None:
         assert not any(c.get_label().startswith("limit") for c in ax.get_lines())
 
 
+def test_limits_of_weak_joints_do_not_crowd_a_panel_of_strong_ones() -> None:
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    for name, most in (("strong", 100.0), ("weak", 10.0), ("used", 20.0)):
+        tree.attach(CRATE, to="base", joint=sd.revolute("z", effort=most), name=name)
+    run = sd.simulate(tree, sd.State(tree), 0.1, lambda t, state: np.array([90.0, 1.0, 17.0]), step=0.05)
+    (ax,) = run.plot("torques").axes
+    texts = {text.get_text() for text in ax.get_legend().get_texts()}
+    assert {text for text in texts if text.startswith("limit")} == {"limit of strong", "limit of used"}
+
+
 @pytest.mark.parametrize(
     ("highest", "labels"),
     [
-        ((1.0, 1.0, 1.1), {"limit of 2 joints", "limit of f2"}),
+        ((1.0, 1.0, 1.1), {"limit of f0,\nf1", "limit of f2"}),
+        ((1.0, 1.0, 1.0, 1.0), {"limit of 4 joints"}),
         (1 + 0.01 * np.arange(7), {"limits, in the colours of their joints"}),
     ],
 )

@@ -216,3 +216,18 @@ def test_a_rod_leads_to_the_center_of_mass_only_if_there_is_no_other_joint() -> 
     tree.attach(sd.Link("tip"), to="link", at=(1, 0, 0))
     _, rod = grown_body(tree.topology, "link", 1.0, BLUE)
     np.testing.assert_allclose(extent([rod])[1], (0.5, 0, 0), atol=1e-12)
+
+
+def test_a_pin_does_not_end_in_the_faces_of_a_body_of_round_size():
+    """There a browser, whose depths are rounded, would show parts of the pin and parts of the body."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.box(1.0, size=(0.5, 0.1, 0.2)), to=tree.base, joint=sd.revolute("y"), name="plate")
+    pin = next(joint_solids(tree.topology, "plate", 1.0))
+    assert np.abs(pin.vertices[:, 1]).max() > 0.5 * 0.1 + 5e-4
+
+
+def test_dark_shapes_are_light_enough_for_a_shading():
+    drawn = {(0, 0, 0): (0.25, 0.25, 0.25, 1), (0.1, 0, 0): (0.25, 0.15, 0.15, 1), (0.3, 0, 0): (0.3, 0, 0, 1)}
+    for color, lit in drawn.items():
+        (solid,) = shape_solids(sd.Shape.box((1, 1, 1), color=color), RED)
+        assert solid.color == pytest.approx(lit)

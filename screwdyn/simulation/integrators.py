@@ -322,12 +322,15 @@ def _rise(f: Callable[[float], float], start: float, end: float) -> float:
     # The solution over the step meets its value at the end only to rounding.
     if f(end) <= 0:
         return end
-    root = float(brentq(f, below, end, xtol=LOCATED, rtol=LOCATED))
+    try:
+        root = float(brentq(f, below, end, xtol=LOCATED, rtol=LOCATED))
+    except ValueError:  # of the signs at the ends, which are not the same in each call if f is rounding
+        return end
     # The first float at which f > 0 is near the root, on either side.
     low, high, width = root, root, LOCATED * max(1.0, abs(root))
-    while f(low) > 0:
+    while low > below and f(low) > 0:
         low, width = max(low - width, below), 2 * width
-    while f(high) <= 0:
+    while high < end and f(high) <= 0:
         high, width = min(high + width, end), 2 * width
     # Enough halvings to reach neighbouring floats, except at times so near zero that it does not matter.
     for _ in range(HALVINGS):

@@ -193,6 +193,22 @@ def test_a_biped_lands_on_ice_with_two_feet_that_are_almost_redundant():
     assert min(tree.contact_gaps(state.q).min() for state in run.states) > -1e-9
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("frictions", [(0.5, 0.4, 0.3), (0.5, 0.5, 0.5)])
+def test_three_crates_of_which_the_lowest_is_yanked_come_to_rest(frictions):
+    """Feet that share a load need less friction than the most: on the surface of a cone they would leave it at once."""
+    tree, q = sd.KinematicTree(), []
+    cube = [(x, y, -0.1) for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
+    for k, friction in enumerate(frictions):
+        tree.attach(sd.Inertia.box(1.0, (0.2, 0.2, 0.2)), to="base", joint=sd.free(), name=f"crate {k}")
+        on, to = (sd.Plane((0, 0, 1), 0.1), f"crate {k - 1}") if k else (sd.Plane(), "base")
+        tree.touch(f"crate {k}", to=to, on=on, points=cube, friction=friction, name=f"floor {k}")
+        q += [0, 0, 0, 1, 0, 0, 0.1 + 0.2 * k]
+    run = sd.simulate(tree, sd.State(tree, q, [0, 0, 0, 1.0, *np.zeros(14)]), 0.7, step=0.02)
+    assert np.abs(run.states[-1].qd).max() < 1e-7 and residual(run) < 1e-8
+    assert min(tree.contact_gaps(state.q).min() for state in run.states) > -1e-9
+
+
 def test_a_crate_dropped_flat_bounces_and_rests_on_equal_feet():
     tree, q = crate(0.3, 0.5, height=1.1)
     run = sd.simulate(tree, sd.State(tree, q), 2.0, step=0.05, **FINE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -483,6 +483,9 @@ class View:
         size: Sequence[int] = (640, 480),
         wrenches: Sequence[str] = (),
     ) -> None:
+        for what, names in (("show", show), ("hide", hide), ("wrenches", wrenches)):
+            if not isinstance(names, Iterable):
+                raise ScrewdynError(f"{what} must be a name or several names; got {names!r}")
         self.show, self.hide, self.wrenches = (
             (names,) if isinstance(names, str) else tuple(names) for names in (show, hide, wrenches)
         )

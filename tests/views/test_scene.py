@@ -333,6 +333,8 @@ def test_unknown_things_to_show_are_refused(run) -> None:
         sd.ScrewdynError, match="show may name 'collision', 'com', 'contacts', 'joints', 'momentum'; got 'mass'"
     ):
         filmed(run, ("mass",))
+    with pytest.raises(sd.ScrewdynError, match="hide must be a name or several names; got 5"):
+        run.animate("run.html", hide=5)
     with pytest.raises(sd.ScrewdynError, match="fps must be a number of frames per second > 0; got 0"):
         run.animate("run.html", fps=0)
     with pytest.raises(

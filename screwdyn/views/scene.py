@@ -247,8 +247,8 @@ def grown_body(topology: Topology, link: str, size: float, color: Color) -> Iter
 
     A rod leads from the link's own joint to that of each child and to each loop; if there are none, to its centre of
     mass; none from a base without mass. A point mass is a ball. A box below 100 kg/m³, as of moments that are far too
-    large for the mass, is drawn with the same proportions, but not longer than twice the distance of these points. Rods
-    are as thick as suits a robot of this size, m.
+    large for the mass, is drawn with the same proportions, but not longer than twice the distance of these points, or
+    than one of that density. Rods are as thick as suits a robot of this size, m.
     """
     at = topology.attachments[link]
     inertia, start = at.link.inertia, joint_point(at.joint)
@@ -259,7 +259,8 @@ def grown_body(topology: Topology, link: str, size: float, color: Color) -> Iter
         edges, where = equivalent_box(inertia)
         reach = max(float(np.linalg.norm(end - start)) for end in [*ends, inertia.com])
         if inertia.mass < _LEAST_DENSITY * edges.prod():
-            edges *= min(1.0, max(2 * reach, 0.1 * size) / edges.max())
+            dense = edges.max() * (inertia.mass / (_LEAST_DENSITY * edges.prod())) ** (1 / 3)
+            edges *= min(1.0, max(2 * reach, min(0.1 * size, dense)) / edges.max())
         if edges.any():
             yield box(np.maximum(edges, _THIN * size), color).placed(where)
         else:

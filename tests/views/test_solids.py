@@ -144,6 +144,8 @@ def test_a_box_of_no_density_is_drawn_within_reach_of_the_link() -> None:
     edges = equivalent_box(fluffy)[0]
     assert edges.max() > 0.9
     np.testing.assert_allclose(np.sort(extent([body])[0]) / 0.2, np.sort(edges) / edges.max())
+    (frame,) = link(sd.Inertia(0.01, 0, (0.1, 0.1, 0.1)))  # as of a sole, which has a foot around it
+    np.testing.assert_allclose(extent([frame])[0], (0.01 / 100) ** (1 / 3))
 
 
 def test_inertias_of_no_body_do_not_stop_the_drawing() -> None:

@@ -301,8 +301,8 @@ def test_large_functions_give_the_same(monkeypatch, module, limit, batch):
         close(found, wanted, 1 + norm(wanted), 1e-13)
 
 
-def test_a_batch_compiles_no_code_for_one_state(monkeypatch):
-    monkeypatch.setenv("SCREWDYN_CACHE", "off")  # code on disk may have been called so before
+@pytest.mark.usefixtures("monkeypatch")  # without code on disk, which may have been called for one state before
+def test_a_batch_compiles_no_code_for_one_state():
     D = sd.testing.random_tree(np.random.default_rng(30), 2).derivatives
     D.gravity_vector(np.zeros((3, 2)))
     program = D._function("gravity_vector").program

@@ -134,7 +134,7 @@ def test_a_slip_begins_where_rear_feet_bear_nothing(way):
     q[6] = 0.2
     run = sd.simulate(tree, sd.State(tree, q), 0.1, step=0.05)
     a = g * (math.sin(angle) - 0.5 * math.cos(angle))
-    assert_allclose(run.states[-1]["body[px]"], way * a * 0.1**2 / 2, atol=1e-9)
+    assert_allclose(run.states[-1]["body[px]"], way * a * 0.1**2 / 2, atol=3e-10)
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_a_biped_lands_on_ice_with_two_feet_that_are_almost_redundant():
         return {x: -300 * state[x] - 10 * state.velocity(x) for x in tree.active}
 
     run = sd.simulate(tree, sd.State(tree, q, np.r_[0.1, 0.2, 0, 0.5, 0, 0, np.zeros(4)]), 0.4, held, step=0.02)
-    assert len(run.events) > 50 and residual(run) < 1e-9
+    assert len(run.events) > 50 and residual(run) < 1e-10
     assert min(tree.contact_gaps(state.q).min() for state in run.states) > -1e-9
 
 
@@ -205,7 +205,7 @@ def test_three_crates_of_which_the_lowest_is_yanked_come_to_rest(frictions):
         tree.touch(f"crate {k}", to=to, on=on, points=cube, friction=friction, name=f"floor {k}")
         q += [0, 0, 0, 1, 0, 0, 0.1 + 0.2 * k]
     run = sd.simulate(tree, sd.State(tree, q, [0, 0, 0, 1.0, *np.zeros(14)]), 0.7, step=0.02)
-    assert np.abs(run.states[-1].qd).max() < 1e-7 and residual(run) < 1e-8
+    assert np.abs(run.states[-1].qd).max() < 1e-7 and residual(run) < 2e-9
     assert min(tree.contact_gaps(state.q).min() for state in run.states) > -1e-9
 
 

@@ -156,9 +156,9 @@ def test_hook_and_table(found):
     assert_allclose(half.q[half.positions.index("sway")], 2 * found.tilt, rtol=1e-7)
     assert_allclose(run.at(found.coast).qd[run.at(found.coast).coordinates.index("sway")], 0, atol=1e-7)
     # The tilt at the landing, some 1e-7 of two swings, differs between processors, as does when both feet stay down.
-    assert_allclose(run.energy.impact_loss[-1], found.heat, rtol=1e-5)
+    assert_allclose(run.energy.impact_loss[-1], found.heat, rtol=3e-6)
     touches = [x.t for x in run.events if x.t > 1 and x.verb == "touch"]
-    assert_allclose(touches, found.land, atol=1e-4)
+    assert_allclose(touches, found.land, atol=2e-5)
     assert_allclose(touches[0], found.land, atol=1e-5)
     assert_allclose(run.contact("table", run.t[-1]).forces.sum(axis=0), [0, 0, 5 * 9.81], atol=1e-9)
     assert abs(run.energy.residual).max() < 1e-9

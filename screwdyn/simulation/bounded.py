@@ -54,6 +54,8 @@ SLOW, TOGETHER, MOVING = 1e-8, 1e-6, 1e-10
 REBOUND = 1e-6
 # While a slip in a plane begins, below so many m/s, friction has the direction that the slip has so many seconds later.
 FAST, LAG = 1e-3, 1e-7
+# Slip in a plane, m/s, below which its direction changes steeply with rates.
+STEEP = 1e-4
 # Acceleration of a gap, m/s², at which an idle point is decided again.
 LEAVING = 1e-7
 # Part of a force in a distribution of length 1 that moves nothing, from which on the force is one of several possible.
@@ -220,15 +222,23 @@ class Bounded:
         # Slips that begin in a plane, forces that are possible where those of least norm are not, the speed after the
         # last step, and what helps to find directions.
         self.young, self.speed = np.zeros(k, dtype=bool), np.zeros(k)
+        # Points that slide in a plane.
+        self.plane = np.zeros(k, dtype=bool)
         self.start: Array | None = None
         # Slips that begin at rest now, and points that leave although they still approach within rounding.
         self.begun, self.grazes = np.zeros((2, k), dtype=bool)
-        self.guess: dict[tuple[int, ...], Array] = {}
+        self.guess: dict[tuple[bytes, bytes], Array] = {}
 
     @property
-    def begins(self) -> bool:
-        """Whether all slips that begin in a plane have a clear direction, so that the stiff motion is smooth."""
-        return bool(self.young.any() and (self.speed[self.young] > SLOW).all())
+    def slow(self) -> Flags:
+        """Points whose slip in a plane begins or is slow, on whose rates accelerations depend steeply."""
+        return np.asarray(self.young | (self.plane & (self.state == SLIDES) & (self.speed < STEEP)))
+
+    @property
+    def stiff(self) -> bool:
+        """Whether there are such points, and the slips of all have a clear direction, so that the motion is smooth."""
+        slow = self.slow
+        return bool(slow.any() and (self.speed[slow] > SLOW).all())
 
     def grouped(self, points: Sequence[int]) -> Iterator[tuple[Contact, tuple[int, ...], list[int]]]:
         """The contacts of some points in their order, with these points, and where they are among the points of all."""
@@ -458,6 +468,8 @@ class Bounded:
         free = self.tree.forward_dynamics(q, qd, force)
         rows, Z = self.rows(q, qd, np.flatnonzero(near), self.held)
         points = self._closed(rows, near, young)
+        if self.young.any():  # as while they go on
+            self._begin_slips(rows, Z, points, free, self.slip)
         x = self._system(rows, Z, points, free, self.slip)
         self._check_jams(x)
         h, mobility, terms = len(x.at.held), (x.A**2).sum(axis=1), self._terms(x, Z, q, qd, force)
@@ -478,8 +490,11 @@ class Bounded:
         for j in np.flatnonzero((sizes > 1e-2 * scale) & (self.state[x.at.sticks] != OPEN)).tolist():
             i = x.at.sticks[j]
             self.state[i], self.slip[i], self.speed[i], self.begun[i] = SLIDES, slips[j] / sizes[j], 0.0, True
-            across = np.linalg.svd(rows.jacobian[i, 1:] @ Z, compute_uv=False)
-            self.young[i] = across[1] > IN_A_LINE * across[0]
+        slides = np.flatnonzero((self.state == SLIDES) & (self.mu > 0))
+        if slides.size:
+            across = np.linalg.svd(rows.jacobian[slides, 1:] @ Z, compute_uv=False)
+            self.plane[slides] = across[:, 1] > IN_A_LINE * across[:, 0]
+            self.young |= self.begun & self.plane
         if not points.size:
             return
         # If the forces of least norm are not possible, keep others.
@@ -633,20 +648,20 @@ class Bounded:
         if not begin.size:
             return
         self.state[begin], island = STICKS, self.islands[1]
+        key = begin.tobytes(), self.state.tobytes()
         x = self._system(rows, Z, loaded[(island[loaded, None] == island[begin]).any(axis=1)], free, slip)
         self.state[begin] = SLIDES
         own = x.at.tangents[np.searchsorted(x.at.sticks, begin)]
         # The time is the same for all slow points: redundant rows demand that what is added is that of rigid bodies.
         x.b[own] += rows.rates[begin, 1:] / (LAG * np.minimum(1.0, 2 - 2 * speed[begin, None] / FAST) ** 2)
-        key = tuple(begin.tolist())
         self.guess[key], u, _ = self._solved(x, 0.0, None, self.guess.get(key))
         sizes = np.hypot(*u[own].T)
         clear = sizes > 1e-12 * np.abs(x.b).max()
         slip[begin[clear]] = u[own][clear] / sizes[clear, None]
 
     def slipping(self, q: Array, qd: Array) -> Indices:
-        """The freedoms that move points whose slip begins."""
-        return np.flatnonzero(self.contacts.rows(q, qd).jacobian[self.young].any(axis=(0, 1)))
+        """The freedoms that move points whose slip is slow."""
+        return np.flatnonzero(self.contacts.rows(q, qd).jacobian[self.slow].any(axis=(0, 1)))
 
     def project(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """The nearest state with closed loops, (…, nq) and (…, nv), in which what is held stays where it is.

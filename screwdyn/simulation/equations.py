@@ -386,9 +386,9 @@ class EquationsOfMotion:
         return self.model.configurations.normalized(q) if self.model.charts else q, y[..., self.nq : self.n]
 
     @property
-    def slips_begin(self) -> bool:
-        """Whether slips in a plane begin, whose equations are stiff."""
-        return self.bounded is not None and self.bounded.begins
+    def stiff(self) -> bool:
+        """Whether slips in a plane begin or are slow, whose equations are stiff."""
+        return self.bounded is not None and self.bounded.stiff
 
     def potential(self, q: Array) -> Array:
         """Energy of gravity and of springs, (…), J."""
@@ -440,11 +440,11 @@ class EquationsOfMotion:
     def jacobian(self, t: float, y: Array) -> Array:
         """∂ẏ/∂y by forward differences, (nq + nv + 3, nq + nv + 3); no rate depends on the energies.
 
-        Where slips begin, only by the rates of what slips, on which accelerations depend steeply.
+        Where slips are slow, only by the rates of what slips, on which accelerations depend steeply.
         """
         here, slopes = self.rate(t, y), np.zeros((len(y), len(y)))
         columns, step = np.arange(self.n), DIFFERENCE
-        if self.slips_begin and self.bounded is not None:
+        if self.stiff and self.bounded is not None:
             columns, step = self.nq + self.bounded.slipping(*self.parts(y)), FINE
         for k in columns.tolist():
             there = y.copy()

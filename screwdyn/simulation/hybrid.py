@@ -533,12 +533,12 @@ class HybridSimulation:
         longest = self.step if watched or equations.tried else math.inf
         if equations.bounded is not None and not conditions and not equations.tried:
             longest *= WITHIN
-        stiff = equations.slips_begin
+        stiff = equations.stiff
         integrator = replace(self.integrator, method="Radau") if stiff else self.integrator
         solver = integrator.start(equations, t, y, until, longest, self.stride)
         crossings = Crossings(watched, t, y)
         found = None
-        while solver.status == "running" and found is None and equations.slips_begin == stiff:
+        while solver.status == "running" and found is None and equations.stiff == stiff:
             message = solver.step()
             if solver.status == "failed":
                 raise guard.error(solver.t, message.rstrip("."))

@@ -46,8 +46,8 @@ REST = 1e-12
 AT_STOP = 1e-12
 # Mobility of a freedom that loops leave, relative to that of the tree without them, that is rounding.
 IMMOBILE = 1e-12
-# Gap, m, of a point that touches, and rate of the gap, m/s, that closes again within the rounding of the gap.
-TOUCH, SLIGHT = 1e-9, 1e-7
+# Gap, m, of a point that touches; rate of the gap, m/s, that is rounding; and height of a flight, m, that is.
+TOUCH, SLIGHT, FLAT = 1e-9, 1e-7, 1e-15
 # Slip, m/s, that counts as rest; of a point of which another one on the same two links rests; and that has a direction.
 SLOW, TOGETHER, MOVING = 1e-8, 1e-6, 1e-10
 # Rebound, m/s, that ends a series of bounces.
@@ -238,7 +238,7 @@ class Bounded:
     def stiff(self) -> bool:
         """Whether there are such points, and the slips of all have a clear direction, so that the motion is smooth."""
         slow = self.slow
-        return bool(slow.any() and (self.speed[slow] > SLOW).all())
+        return bool(slow.any() and (self.speed[slow] > 0.1 * SLOW).all())
 
     def grouped(self, points: Sequence[int]) -> Iterator[tuple[Contact, tuple[int, ...], list[int]]]:
         """The contacts of some points in their order, with these points, and where they are among the points of all."""
@@ -467,7 +467,9 @@ class Bounded:
         force = force + self.force
         free = self.tree.forward_dynamics(q, qd, force)
         rows, Z = self.rows(q, qd, np.flatnonzero(near), self.held)
-        points = self._closed(rows, near, young)
+        # What would be back before it has left, or within rounding, stays.
+        back = 2 * np.maximum(-(rows.jacobian[:, 0] @ free + rows.drift[:, 0]), 0.0) * (FLAT - np.minimum(rows.gaps, 0.0))
+        points = self._closed(rows, near & (rows.rates[:, 0] < np.sqrt(SLIGHT**2 + back)), young)
         if self.young.any():  # as while they go on
             self._begin_slips(rows, Z, points, free, self.slip)
         x = self._system(rows, Z, points, free, self.slip)
@@ -522,7 +524,7 @@ class Bounded:
     def _closed(self, rows: ContactRows, near: Flags, young: Flags) -> Indices:
         """The points that stay closed, or may, with their states as their rates are."""
         normal = rows.jacobian[:, 0].any(axis=1)
-        near &= np.abs(rows.rates[:, 0]) < SLIGHT
+        near &= rows.rates[:, 0] > -SLIGHT
         self.state[near & ~normal & (rows.drift[:, 0] <= LEAVING)] = IDLE
         points = np.flatnonzero(near & normal)
         slip = rows.rates[:, 1:]

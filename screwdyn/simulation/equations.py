@@ -39,7 +39,7 @@ RUNAWAY = 1e6
 # Rate above which callbacks are not asked, rad/s or m/s.
 TRIAL = 1e3 * RUNAWAY
 # Step of finite differences, relative to 1 + |y|; where a slip begins, whose friction turns within 1e-7 m/s.
-DIFFERENCE, FINE = 1e-6, 1e-8
+DIFFERENCE, FINE = 1e-6, 1e-11
 # Number and distance, rad and m, of configurations with which one is compared that may be singular.
 ASIDE, FAR = 3, 0.05
 # Torque on a passive joint, relative to the largest torque of the call, that counts as rounding and is set to zero.

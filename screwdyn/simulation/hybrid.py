@@ -243,8 +243,9 @@ class StallGuard:
             )
         elif self.integrator.method in OF_ONE_STEP and (stiffest := self._stiffest(t, self.Y[-1]))[1] < self.end - t:
             name, constant = stiffest
-            kept = self.equations.closure is not None or self.equations.touching
-            implicit = "Reduce" if kept else "Use method='Radau' or 'LSODA', or reduce"
+            implicit = "Reduce" if self.equations.closure else "Use method='Radau' or 'LSODA', or reduce"
+            if self.equations.touching:
+                implicit = "Reduce friction= of the contacts, which may jam (the paradox of Painlevé), or"
             cause = (
                 f", because the forces on {name!r} balance within {constant:.1g} s, which the explicit method "
                 f"{self.integrator.method} must follow. {implicit} the damping, stiffness or gain at {name!r}"
@@ -542,7 +543,7 @@ class HybridSimulation:
             message = solver.step()
             if solver.status == "failed":
                 raise guard.error(solver.t, message.rstrip("."))
-            t, y = solver.t, solver.y
+            t, y = float(solver.t), solver.y
             equations.check_rates(t, y[equations.nq : equations.n])
             piece = solver.dense_output()
             parts = round((t - piece.t_old) / self.step) if watched else 1

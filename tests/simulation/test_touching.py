@@ -67,6 +67,17 @@ def test_a_bouncing_ball_comes_to_rest_at_the_limit_of_its_series():
     assert residual(run) < 1e-12
 
 
+@pytest.mark.parametrize("gap", [-1e-10, -1e-14, -1e-16, 0.0])
+@pytest.mark.parametrize("rate", [1.1e-7, 2e-7, 1e-5])
+def test_a_ball_that_rises_within_the_rounding_of_its_gap_stays(gap, rate):
+    tree, q = ball()
+    q[6] += gap
+    run = sd.simulate(tree, sd.State(tree, q, rate * np.eye(6)[5]), 0.1, step=0.05)
+    assert happened(run) == ([] if rate**2 <= 2 * g * (1e-15 - gap) else [("touch", (0,))])
+    assert_allclose(run.states[-1].q[6], 0.1, atol=1e-15)
+    assert residual(run) < 1e-12
+
+
 def test_a_sphere_slides_and_then_rolls():
     """At t = 2 v0 / (7 μ g) with 5/7 of its speed; friction has taken m v0² / 7."""
     tree, q = ball()
@@ -166,6 +177,25 @@ def test_a_crate_that_is_pushed_harder_and_harder_slips_when_all_its_feet_must()
     assert happened(run) == [("slip", (0, 1, 2, 3))]
     assert_allclose(run.events[0].t, 0.4 * 3 * g / 2 - 5.7, atol=1e-7)
     assert residual(run) < 1e-12
+
+
+@pytest.mark.parametrize("heavy", [1e4, 1e6])
+def test_a_foot_creeps_to_rest_along_a_direction_of_large_inertia(heavy):
+    """F - mu N sin a = m dvx/dt and -mu N cos a = (m + M) dvy/dt at one angle a; steps do not follow its balance."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="base", joint=sd.prismatic("y", armature=heavy), name="rail")
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="rail", joint=sd.prismatic("x"), name="cart")
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="cart", joint=sd.prismatic("z"), name="foot")
+    tree.touch("foot", "base", on=sd.Plane(), points=(0, 0, 0), friction=0.5, name="floor")
+    grip, push, calls = 0.5 * g, 0.3 * g, []
+    sine = push / grip / (1 - 2 / (heavy + 3))
+    tangent, v = sine / math.sqrt(1 - sine**2), 7e-5
+    end = (heavy + 3) * v / (grip * math.sqrt(1 - sine**2))
+    start = sd.State(tree, tree.neutral(), [v, tangent * v, 0])
+    run = sd.simulate(tree, start, 1.1 * end, lambda t, _: calls.append(t) or {"cart": push}, step=end / 10)
+    assert_allclose(times(run, "rest"), end, rtol=2e-4)
+    assert_allclose(run.states[-1].q, [v * end / 2, tangent * v * end / 2, 0], rtol=1e-6)
+    assert residual(run) < 1e-14 and len(calls) < 5000
 
 
 @pytest.mark.slow

@@ -46,12 +46,13 @@ REST = 1e-12
 AT_STOP = 1e-12
 # Mobility of a freedom that loops leave, relative to that of the tree without them, that is rounding.
 IMMOBILE = 1e-12
-# Gap, m, of a point that touches, and rate of the gap, m/s, that closes again within the rounding of the gap.
+# Gap, m, of a point that touches, and rate of the gap, m/s, that closes again within the rounding of the gap, within
+# 1 m of the origin of the base.
 TOUCH, SLIGHT = 1e-9, 1e-7
 # Slip, m/s, that counts as rest; of a point of which another one on the same two links rests; and that has a direction.
 SLOW, TOGETHER, MOVING = 1e-8, 1e-6, 1e-10
-# Rebound, m/s, that ends a series of bounces.
-REBOUND = 1e-6
+# Rebound that ends a series of bounces, relative to such a rate.
+REBOUND = 10
 # While a slip in a plane begins, below so many m/s, friction has the direction that the slip has so many seconds later.
 FAST, LAG = 1e-3, 1e-7
 # Acceleration of a gap, m/s², at which an idle point is decided again.
@@ -193,6 +194,8 @@ class Bounded:
                 f"{at.link!r} is {depth:.3g} mm inside {at.to!r} at contact {at.name!r}; start from "
                 f"q = tree.separate(q)"
             )
+        # Gaps are rounded as their points, and heights of flights are squares of rates; parallel edges have no point.
+        self.slight = SLIGHT * math.sqrt(np.fmax.reduce(np.abs(self.contacts.frames(q)[0]), axis=None, initial=1.0))
         self.edge = EDGE * self.friction
         self._note(np.zeros(len(self.friction)), self.friction > 0, np.zeros(len(self.stops.values), dtype=bool))
         self._release()
@@ -368,7 +371,9 @@ class Bounded:
         if own.size:
             low, high = (bound[x.at.held] for bound in self._bounds(self.friction + self.edge, self.closed))
             own = np.maximum(own - high, low - own)
-        scale = EDGE * (1e-3 + np.abs(found[len(x.at.held) :]).max(initial=0.0))
+        lightest = (x.A[x.at.normals] ** 2).sum(axis=1).max(initial=0.0)  # what 1e-3 m/s² takes has the units of forces
+        least = 1e-3 / lightest if lightest else 0.0
+        scale = EDGE * (least + np.abs(found[len(x.at.held) :]).max(initial=0.0))
         cones = (1 + EDGE) * self.mu[x.at.sticks] * found[x.at.rough]
         tangents = np.hypot(*found[x.at.tangents].T) - cones
         return own, -normals - scale, tangents - scale
@@ -379,7 +384,7 @@ class Bounded:
         """The points that touch and approach, and the stops that freedoms at their limits run against."""
         points = np.flatnonzero(self._near(q))
         if points.size:
-            points = points[self.contacts.rows(q, qd).rates[points, 0] <= -SLIGHT]
+            points = points[self.contacts.rows(q, qd).rates[points, 0] <= -self.slight]
         return points, np.flatnonzero(self._touching(q) & (self.stops.approach(qd) > REST))
 
     def _near(self, q: Array) -> Flags:
@@ -404,7 +409,7 @@ class Bounded:
         if hits.size:
             rebound = -e * rows.rates[:, 0]
             falls = -(rows.jacobian[:, 0] @ self.tree.forward_dynamics(q, qd, force) + rows.drift[:, 0])
-            slow = hits[rebound[hits] < REBOUND]
+            slow = hits[rebound[hits] < REBOUND * self.slight]
             ends = {
                 i: float(2 * rebound[i] / ((1 - e[i]) * falls[i])) for i in slow.tolist() if rebound[i] > 0 < falls[i]
             }
@@ -487,7 +492,8 @@ class Bounded:
         if all((part <= 0).all() for part in self._excess(least, _balance(least, None)[0])):
             return
         found = self._safer(x, terms, found, u, scale)
-        self.state[points[(self.state[points] != OPEN) & (found[x.at.normals] <= 1e-3 * scale)]] = IDLE
+        bears = (found * mobility)[x.at.normals] > 1e-3 * scale
+        self.state[points[(self.state[points] != OPEN) & ~bears]] = IDLE
         kept, state = np.zeros(len(x.b), dtype=bool), self.state
         kept[:h], kept[x.at.normals] = sides == 0, state[points] >= STICKS
         kept[x.at.tangents] = state[x.at.sticks, None] == STICKS
@@ -507,7 +513,7 @@ class Bounded:
     def _closed(self, rows: ContactRows, near: Flags, young: Flags) -> Indices:
         """The points that stay closed, or may, with their states as their rates are."""
         normal = rows.jacobian[:, 0].any(axis=1)
-        near &= np.abs(rows.rates[:, 0]) < SLIGHT
+        near &= np.abs(rows.rates[:, 0]) < self.slight
         self.state[near & ~normal & (rows.drift[:, 0] <= LEAVING)] = IDLE
         points = np.flatnonzero(near & normal)
         slip = rows.rates[:, 1:]

@@ -55,6 +55,8 @@ SLOW, TOGETHER, MOVING = 1e-8, 1e-6, 1e-10
 REBOUND = 10
 # While a slip in a plane begins, below so many m/s, friction has the direction that the slip has so many seconds later.
 FAST, LAG = 1e-3, 1e-7
+# Change of such a slip in finite differences, relative to it.
+FINE = 1e-3
 # Acceleration of a gap, m/s², at which an idle point is decided again.
 LEAVING = 1e-7
 # Part of a force in a distribution of length 1 that moves nothing, from which on the force is one of several possible.
@@ -650,9 +652,13 @@ class Bounded:
         clear = sizes > 1e-12 * np.abs(x.b).max()
         slip[begin[clear]] = u[own][clear] / sizes[clear, None]
 
-    def slipping(self, q: Array, qd: Array) -> Indices:
-        """The freedoms that move points whose slip begins."""
-        return np.flatnonzero(self.contacts.rows(q, qd).jacobian[self.young].any(axis=(0, 1)))
+    def slipping(self, q: Array, qd: Array) -> tuple[Indices, Array]:
+        """The freedoms that move points whose slip begins, and rates of each that change no slip by more than FINE."""
+        rows = self.contacts.rows(q, qd)
+        speed = np.maximum(np.linalg.norm(rows.rates[self.young, 1:], axis=1), SLOW)
+        reach = (np.abs(rows.jacobian[self.young]).max(axis=1) / speed[:, None]).max(axis=0)
+        freedoms = np.flatnonzero(reach)
+        return freedoms, FINE / reach[freedoms]
 
     def project(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """The nearest state with closed loops, (…, nq) and (…, nv), in which what is held stays where it is.

@@ -585,10 +585,11 @@ def _with_exact_angles(tape: Tape, outputs: Mapping[str, list[Any]]) -> dict[str
 
 
 def _finite(value: str) -> str:
-    """A number as it is, if ``float`` has it."""
+    """A number as it is, or the least one of ``float`` for those below it, which keep divisors from zero."""
     if float(value) > float(np.finfo(np.float32).max):
         raise ScrewdynError(f"{value} exceeds the numbers of float; rescale the model, or write it in double")
-    return value
+    least = float(np.finfo(np.float32).tiny)
+    return repr(least) if 0.0 < float(value) < least else value
 
 
 def present(tape: Tape, needs: int) -> Any:

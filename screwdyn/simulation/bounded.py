@@ -429,9 +429,9 @@ class Bounded:
         impulse, pushes = np.zeros((len(e), 3)), np.zeros(len(qd))
         impulse[at] = found.reshape(-1, 3)[: len(at)]
         push, leaves = (x[3 * len(at) :: 3] for x in (found, after))
-        np.add.at(pushes, stops.rows[touching], -stops.sign[touching] * push)
-        # Those that are stopped are at rest but for rounding; so are those that approach their stop.
+        # Those that are stopped are at rest but for rounding; so are those that approach their stop. Others have none.
         stopping = (push * (A[3 * len(at) :: 3] ** 2).sum(axis=1) > leaves) | (leaves < 0)
+        np.add.at(pushes, stops.rows[touching], -stops.sign[touching] * push * stopping)
         rates[stops.rows[touching[stopping]]] = 0.0
         return Struck(q, rates, lost, impulse, hits, ends, pushes, stopped)
 

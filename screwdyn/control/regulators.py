@@ -122,10 +122,10 @@ class LQR(_Regulator):
 class TimeVaryingLQR(_Regulator):
     """τ = τ_d(t) − K(t) [q ⊖ q_d(t); q̇ − q̇_d(t)] along a run, K of the least ∫ xᵀ Q x + uᵀ R u dt up to its end.
 
-    K = R⁻¹ Bᵀ P, where −Ṗ = Aᵀ P + P A − P B R⁻¹ Bᵀ P + Q goes backward along the linear models at the samples: by the
-    exponential of the Hamiltonian matrix, exact for the mean model of each interval. Between samples, gains and
-    torques are linear, and the motion is cubic. Where the tree changes, each part of the run has its own P.
-    After the end of a part, its last state and gain hold. All else as for :class:`~screwdyn.control.laws.Law`.
+    K = R⁻¹ Bᵀ P, where −Ṗ = Aᵀ P + P A − P B R⁻¹ Bᵀ P + Q goes backward along the linear models at the samples and
+    halfway between, by exponentials of the Hamiltonian matrix, of order 4 in the time between samples. There, gains
+    and torques are linear, and the motion is cubic. Where the tree changes, each part of the run has its own P. After
+    the end of a part, its last state and gain hold. All else as for :class:`~screwdyn.control.laws.Law`.
 
     Parameters
     ----------
@@ -224,19 +224,29 @@ def _along(motion: Any, Q: Weights, R: Weights, final: Weights | None) -> _Part:
     from scipy.interpolate import CubicHermiteSpline
     from scipy.linalg import expm
 
-    t, tree = motion.t, motion.tree
+    t, tree, h = motion.t, motion.tree, np.diff(motion.t)[:, None, None]
+    y, rate = (motion.q, motion.qd), (tree.position_rate(motion.q, motion.qd), motion.qdd)
+    cubic = CubicHermiteSpline(t, np.hstack(y), np.hstack(rate))
     model = tree.linearize(motion.q, motion.qd, motion.torque)
+    q, qd = np.split(cubic(0.5 * (t[1:] + t[:-1])), [tree.nq], axis=1)
+    middle = tree.model.configurations.normalized(q), qd, 0.5 * (motion.torque[1:] + motion.torque[:-1])
     Q, R = _weights(model, Q, R)
-    A, RB = model.A, np.linalg.solve(R, np.swapaxes(model.B, -1, -2))
-    H = np.block([[A, -model.B @ RB], [np.broadcast_to(-Q, A.shape), -np.swapaxes(A, -1, -2)]])
+
+    def hamiltonian(model: Any) -> tuple[Array, Array]:
+        A, RB = model.A, np.linalg.solve(R, np.swapaxes(model.B, -1, -2))
+        return np.block([[A, -model.B @ RB], [np.broadcast_to(-Q, A.shape), -np.swapaxes(A, -1, -2)]]), RB
+
+    (H, RB), (between, _) = map(hamiltonian, (model, tree.linearize(*middle)))
     # Exponentials over many time constants are singular to rounding.
-    parts = max(1, int(np.ceil(np.abs(np.linalg.eigvals(H)).max() * np.diff(t).max() / _FOLDS)))
-    steps = expm(-0.5 / parts * np.diff(t)[:, None, None] * (H[:-1] + H[1:]))
+    parts = max(1, int(np.ceil(np.abs(np.linalg.eigvals(H)).max() * h.max() / _FOLDS)))
+    # Magnus's expansion of order 4.
+    mean, turn = (H[:-1] + 4.0 * between + H[1:]) / 6.0, H[1:] @ H[:-1] - H[:-1] @ H[1:]
+    steps = expm(-h / parts * (mean + h / 12.0 * turn))
     if final is None:
         try:
             P, _ = _riccati(tree.linearize(motion.q[-1], motion.qd[-1], motion.torque[-1]), Q, R)
         except ScrewdynError:
-            rest = expm(-np.mean(np.diff(t)) / parts * H[-1])
+            rest = expm(-h.mean() / parts * H[-1])
             P = reduce(lambda P, _: _before(P, rest, parts), t, np.zeros(Q.shape))
     else:
         P = _matrix("final", final, model.coordinates, 2 * len(model.coordinates), 0.0)
@@ -245,8 +255,6 @@ def _along(motion: Any, Q: Weights, R: Weights, final: Weights | None) -> _Part:
     for k in range(len(t) - 2, -1, -1):
         P = _before(P, steps[k], parts)
         gains[k] = RB[k] @ P
-    y, rate = (motion.q, motion.qd), (tree.position_rate(motion.q, motion.qd), motion.qdd)
-    cubic = CubicHermiteSpline(t, np.hstack(y), np.hstack(rate))
     return _Part(model.coordinates, _indices(model), t, motion.torque, gains, cubic)
 
 

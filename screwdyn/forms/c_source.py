@@ -79,7 +79,7 @@ def c_source(
     ``tree.derivatives``. "step:semi_implicit_euler" and "step:rk4" take q, qd, tau and ``double dt`` and return
     ``q_next`` and ``qd_next``, as in :meth:`Compiled.rollout`, with the own forces of the joints. The regressor of a
     link is "reference_regressor:<link>" for qd_ref = qd and qdd_ref = qdd. Columns of links that are
-    left out are zeros in that of a subtree.
+    left out are zeros, also in that of a subtree.
 
     A law or an observer of :mod:`screwdyn.control` becomes a function with its gains as numbers, such as
     ``computed_torque(q, qd, q_ref, qd_ref, qdd_ref, tau)``: docs/c_controller.md.
@@ -321,7 +321,7 @@ class _Source:
         found = results(request, self.model, tape, subject, extra=extra)
         for weight in weights:
             found[0] += weight
-        if request.entry.places == "bodies":  # a link that is left out has no share
+        if request.entry.name.endswith("regressor"):  # a link that is left out has no share
             for k, link in enumerate(links):
                 found[0][:, 10 * k : 10 * k + 10] *= present(tape, self.needs[link])
         if solves:
@@ -585,10 +585,11 @@ def _with_exact_angles(tape: Tape, outputs: Mapping[str, list[Any]]) -> dict[str
 
 
 def _finite(value: str) -> str:
-    """A number as it is, if ``float`` has it."""
+    """A number as it is, or the least one of ``float`` for those below it, which keep divisors from zero."""
     if float(value) > float(np.finfo(np.float32).max):
         raise ScrewdynError(f"{value} exceeds the numbers of float; rescale the model, or write it in double")
-    return value
+    least = float(np.finfo(np.float32).tiny)
+    return repr(least) if 0.0 < float(value) < least else value
 
 
 def present(tape: Tape, needs: int) -> Any:

@@ -270,9 +270,11 @@ class Lanes:
         self._model, placements = union.model, union.model.placements
         self.steps = sorted({*due[due >= 0].tolist()})  # before which something changes
         self._bodies = {**bodies}
+        self._brought: dict[str, Array] = {}  # what links have that come, again too, and of which some change
         for name in {x for switch in union.switches for x in switch.bodies}:
             body = bodies.get(name, np.array(placements[name].body, dtype=np.float64))
-            self._bodies[name] = np.broadcast_to(body, (count, 10)).copy()
+            self._brought[name] = np.broadcast_to(body, (count, 10))
+            self._bodies[name] = self._brought[name].copy()
         self._begin(count)
         self._check()
         self._begin(count)
@@ -394,6 +396,8 @@ class Lanes:
             if not len(lanes):
                 continue
             self._take(e, lanes)
+            for name in self._brought.keys() & switch.comes:
+                self._bodies[name][lanes] = self._brought[name][lanes]
             for name, body in switch.bodies.items():
                 self._bodies[name][lanes] = moved(self._model.placements[name].pose, body)
             self._write(lanes)

@@ -46,16 +46,18 @@ REST = 1e-12
 AT_STOP = 1e-12
 # Mobility of a freedom that loops leave, relative to that of the tree without them, that is rounding.
 IMMOBILE = 1e-12
-# Gap, m, of a point that touches; rate of the gap, m/s, that is rounding; and height of a flight, m, that is.
-TOUCH, SLIGHT, FLAT = 1e-9, 1e-7, 1e-15
+# Gap, m, of a point that touches, and rate of the gap, m/s, that closes again within the rounding of the gap, within
+# 1 m of the origin of the base.
+TOUCH, SLIGHT = 1e-9, 1e-7
 # Slip, m/s, that counts as rest; of a point of which another one on the same two links rests; and that has a direction.
 SLOW, TOGETHER, MOVING = 1e-8, 1e-6, 1e-10
-# Rebound, m/s, that ends a series of bounces.
-REBOUND = 1e-6
+# Rebound that ends a series of bounces, relative to such a rate.
+REBOUND = 10
 # While a slip in a plane begins, below so many m/s, friction has the direction that the slip has so many seconds later.
 FAST, LAG = 1e-3, 1e-7
-# Slip in a plane, m/s, below which its direction changes steeply with rates.
-STEEP = 1e-4
+# Change of such a slip in finite differences, relative to it, and slip in a plane, m/s, below which they are needed,
+# because its direction changes steeply with rates.
+FINE, STEEP = 1e-3, 1e-4
 # Acceleration of a gap, m/s², at which an idle point is decided again.
 LEAVING = 1e-7
 # Part of a force in a distribution of length 1 that moves nothing, from which on the force is one of several possible.
@@ -195,6 +197,8 @@ class Bounded:
                 f"{at.link!r} is {depth:.3g} mm inside {at.to!r} at contact {at.name!r}; start from "
                 f"q = tree.separate(q)"
             )
+        # Gaps are rounded as their points, and heights of flights are squares of rates; parallel edges have no point.
+        self.slight = SLIGHT * math.sqrt(np.fmax.reduce(np.abs(self.contacts.frames(q)[0]), axis=None, initial=1.0))
         self.edge = EDGE * self.friction
         self._note(np.zeros(len(self.friction)), self.friction > 0, np.zeros(len(self.stops.values), dtype=bool))
         self._release()
@@ -238,7 +242,7 @@ class Bounded:
     def stiff(self) -> bool:
         """Whether there are such points, and the slips of all have a clear direction, so that the motion is smooth."""
         slow = self.slow
-        return bool(slow.any() and (self.speed[slow] > 0.1 * SLOW).all())
+        return bool(slow.any() and (self.speed[slow] > SLOW).all())
 
     def grouped(self, points: Sequence[int]) -> Iterator[tuple[Contact, tuple[int, ...], list[int]]]:
         """The contacts of some points in their order, with these points, and where they are among the points of all."""
@@ -378,7 +382,9 @@ class Bounded:
         if own.size:
             low, high = (bound[x.at.held] for bound in self._bounds(self.friction + self.edge, self.closed))
             own = np.maximum(own - high, low - own)
-        scale = EDGE * (1e-3 + np.abs(found[len(x.at.held) :]).max(initial=0.0))
+        lightest = (x.A[x.at.normals] ** 2).sum(axis=1).max(initial=0.0)  # what 1e-3 m/s² takes has the units of forces
+        least = 1e-3 / lightest if lightest else 0.0
+        scale = EDGE * (least + np.abs(found[len(x.at.held) :]).max(initial=0.0))
         cones = (1 + EDGE) * self.mu[x.at.sticks] * found[x.at.rough]
         tangents = np.hypot(*found[x.at.tangents].T) - cones
         return own, -normals - scale, tangents - scale
@@ -389,7 +395,7 @@ class Bounded:
         """The points that touch and approach, and the stops that freedoms at their limits run against."""
         points = np.flatnonzero(self._near(q))
         if points.size:
-            points = points[self.contacts.rows(q, qd).rates[points, 0] <= -SLIGHT]
+            points = points[self.contacts.rows(q, qd).rates[points, 0] <= -self.slight]
         return points, np.flatnonzero(self._touching(q) & (self.stops.approach(qd) > REST))
 
     def _near(self, q: Array) -> Flags:
@@ -414,7 +420,7 @@ class Bounded:
         if hits.size:
             rebound = -e * rows.rates[:, 0]
             falls = -(rows.jacobian[:, 0] @ self.tree.forward_dynamics(q, qd, force) + rows.drift[:, 0])
-            slow = hits[rebound[hits] < REBOUND]
+            slow = hits[rebound[hits] < REBOUND * self.slight]
             ends = {
                 i: float(2 * rebound[i] / ((1 - e[i]) * falls[i])) for i in slow.tolist() if rebound[i] > 0 < falls[i]
             }
@@ -432,9 +438,9 @@ class Bounded:
         impulse, pushes = np.zeros((len(e), 3)), np.zeros(len(qd))
         impulse[at] = found.reshape(-1, 3)[: len(at)]
         push, leaves = (x[3 * len(at) :: 3] for x in (found, after))
-        np.add.at(pushes, stops.rows[touching], -stops.sign[touching] * push)
-        # Those that are stopped are at rest but for rounding; so are those that approach their stop.
+        # Those that are stopped are at rest but for rounding; so are those that approach their stop. Others have none.
         stopping = (push * (A[3 * len(at) :: 3] ** 2).sum(axis=1) > leaves) | (leaves < 0)
+        np.add.at(pushes, stops.rows[touching], -stops.sign[touching] * push * stopping)
         rates[stops.rows[touching[stopping]]] = 0.0
         return Struck(q, rates, lost, impulse, hits, ends, pushes, stopped)
 
@@ -467,9 +473,10 @@ class Bounded:
         force = force + self.force
         free = self.tree.forward_dynamics(q, qd, force)
         rows, Z = self.rows(q, qd, np.flatnonzero(near), self.held)
-        # What would be back before it has left, or within rounding, stays.
-        back = 2 * np.maximum(-(rows.jacobian[:, 0] @ free + rows.drift[:, 0]), 0.0) * (FLAT - np.minimum(rows.gaps, 0.0))
-        points = self._closed(rows, near & (rows.rates[:, 0] < np.sqrt(SLIGHT**2 + back)), young)
+        # What begins inside and would fall back before it is out of there stays.
+        falls = np.maximum(-(rows.jacobian[:, 0] @ free + rows.drift[:, 0]), 0.0)
+        inside = np.sqrt(self.slight**2 - 2 * falls * np.minimum(rows.gaps, 0.0))
+        points = self._closed(rows, near & (rows.rates[:, 0] < inside), young)
         if self.young.any():  # as while they go on
             self._begin_slips(rows, Z, points, free, self.slip)
         x = self._system(rows, Z, points, free, self.slip)
@@ -504,7 +511,8 @@ class Bounded:
         if all((part <= 0).all() for part in self._excess(least, _balance(least, None)[0])):
             return
         found = self._safer(x, terms, found, u, scale)
-        self.state[points[(self.state[points] != OPEN) & (found[x.at.normals] <= 1e-3 * scale)]] = IDLE
+        bears = (found * mobility)[x.at.normals] > 1e-3 * scale
+        self.state[points[(self.state[points] != OPEN) & ~bears]] = IDLE
         kept, state = np.zeros(len(x.b), dtype=bool), self.state
         kept[:h], kept[x.at.normals] = sides == 0, state[points] >= STICKS
         kept[x.at.tangents] = state[x.at.sticks, None] == STICKS
@@ -524,7 +532,7 @@ class Bounded:
     def _closed(self, rows: ContactRows, near: Flags, young: Flags) -> Indices:
         """The points that stay closed, or may, with their states as their rates are."""
         normal = rows.jacobian[:, 0].any(axis=1)
-        near &= rows.rates[:, 0] > -SLIGHT
+        near &= rows.rates[:, 0] > -self.slight
         self.state[near & ~normal & (rows.drift[:, 0] <= LEAVING)] = IDLE
         points = np.flatnonzero(near & normal)
         slip = rows.rates[:, 1:]
@@ -661,9 +669,13 @@ class Bounded:
         clear = sizes > 1e-12 * np.abs(x.b).max()
         slip[begin[clear]] = u[own][clear] / sizes[clear, None]
 
-    def slipping(self, q: Array, qd: Array) -> Indices:
-        """The freedoms that move points whose slip is slow."""
-        return np.flatnonzero(self.contacts.rows(q, qd).jacobian[self.slow].any(axis=(0, 1)))
+    def slipping(self, q: Array, qd: Array) -> tuple[Indices, Array]:
+        """The freedoms that move points whose slip is slow, and rates of each that change no slip by more than FINE."""
+        rows, slow = self.contacts.rows(q, qd), self.slow
+        speed = np.maximum(np.linalg.norm(rows.rates[slow, 1:], axis=1), SLOW)
+        reach = (np.abs(rows.jacobian[slow]).max(axis=1) / speed[:, None]).max(axis=0)
+        freedoms = np.flatnonzero(reach)
+        return freedoms, FINE / reach[freedoms]
 
     def project(self, q: Array, qd: Array) -> tuple[Array, Array]:
         """The nearest state with closed loops, (…, nq) and (…, nv), in which what is held stays where it is.

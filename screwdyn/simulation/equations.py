@@ -38,8 +38,8 @@ ENERGIES = 3
 RUNAWAY = 1e6
 # Rate above which callbacks are not asked, rad/s or m/s.
 TRIAL = 1e3 * RUNAWAY
-# Step of finite differences, relative to 1 + |y|; where a slip begins, whose friction turns within 1e-7 m/s.
-DIFFERENCE, FINE = 1e-6, 1e-11
+# Step of finite differences, relative to 1 + |y|.
+DIFFERENCE = 1e-6
 # Number and distance, rad and m, of configurations with which one is compared that may be singular.
 ASIDE, FAR = 3, 0.05
 # Torque on a passive joint, relative to the largest torque of the call, that counts as rounding and is set to zero.
@@ -443,12 +443,13 @@ class EquationsOfMotion:
         Where slips are slow, only by the rates of what slips, on which accelerations depend steeply.
         """
         here, slopes = self.rate(t, y), np.zeros((len(y), len(y)))
-        columns, step = np.arange(self.n), DIFFERENCE
+        columns, steps = np.arange(self.n), DIFFERENCE * (1 + np.abs(y[: self.n]))
         if self.stiff and self.bounded is not None:
-            columns, step = self.nq + self.bounded.slipping(*self.parts(y)), FINE
-        for k in columns.tolist():
+            columns, steps = self.bounded.slipping(*self.parts(y))
+            columns = self.nq + columns
+        for k, step in zip(columns.tolist(), steps.tolist(), strict=True):
             there = y.copy()
-            there[k] += step * (1 + abs(y[k]))
+            there[k] += step
             slopes[:, k] = (self.rate(t, there) - here) / (there[k] - y[k])
         if not np.isfinite(slopes).all():
             raise StalledError(

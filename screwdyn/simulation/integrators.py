@@ -23,6 +23,9 @@ EXPONENT = -1 / 8
 LOCATED = 4 * float(np.finfo(float).eps)
 # Halvings of an interval of about that length.
 HALVINGS = 60
+# Tolerance of the Newton iterations of Radau and BDF, relative to that of a step, if SciPy's is not larger: with small
+# rtol, its square root demands what is below the rounding of stiff forces, and most iterations fail.
+NEWTON = 0.01
 # Increment of a Newton iteration, relative to the tolerance of the iteration, that counts as zero.
 NEGLIGIBLE = 0.01
 
@@ -54,6 +57,7 @@ class Integrator:
             motion.rate, t, y, until, max_step=longest, first_step=start, rtol=self.rtol, atol=self.atol, **options
         )
         if implicit:
+            solver.newton_tol = max(solver.newton_tol, NEWTON)
             _end_at_rounding(solver)
         return solver
 

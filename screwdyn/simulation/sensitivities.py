@@ -44,8 +44,9 @@ _STEP = 1e-5
 _STILL, _SMALL = 1e-11, 1e-9
 # Deviation of the derivative of a change along one direction, of length about 1, that is rounding.
 _UNMOVED = 1e-9
-# Singular values of mobilities, relative to the largest, that count as zero where loops and stops hold the same.
-_DEPENDENT = 1e-9
+# Singular values of mobilities that count as zero where loops and stops hold the same: relative to the largest, and to
+# mobilities without loops, as those of freedoms that loops hold alone are rounding.
+_DEPENDENT, _HELD = 1e-9, 1e-12
 # Share of the last term, of degree 4, of the slopes in an interval above which it is divided; least part of a step of
 # the run, and least length, relative or in s, such as between a call and an event that rounding tells apart.
 _ROUGH, _LEAST, _SHORTEST = 1e-3, 1e-4, 1e-12
@@ -556,11 +557,10 @@ class Sensitivities:
         force, project = x.forces(times, q, qd), np.eye(n)
         by = model.derived(Derivatives).forward_dynamics(q, qd, force)
         if held.size:  # with the forces that hold freedoms, so that their accelerations are zero
-            columns = by[2][..., held]
-            at_rest = tree.forward_dynamics(q, qd, force)[:, held, None]
-            force[:, held] -= (np.linalg.pinv(columns[:, held], _DEPENDENT) @ at_rest)[..., 0]
+            inverse, at_rest = _holding(tree, q, by[2], held), tree.forward_dynamics(q, qd, force)[:, held, None]
+            force[:, held] -= (inverse @ at_rest)[..., 0]
             by = model.derived(Derivatives).forward_dynamics(q, qd, force)
-            project = _without(columns, held)
+            project = project - by[2][..., held] @ inverse @ project[held]
         by_tau = project @ by[2]
         K, L = self._feedback(x, phase, times, q, qd)
         A, b = project @ np.concatenate([by[0], by[1]], axis=-1) + by_tau @ K, by_tau @ L
@@ -857,19 +857,18 @@ def _going_on(before: Robot, after: Robot) -> Array:
     return kept
 
 
-def _without(columns: Array, rows: npt.NDArray[np.intp]) -> Array:
-    """Rates or accelerations, of those without, if impulses or forces make some zero, (…, nv, nv).
-
-    ``columns``, (…, nv, k), are what unit impulses on these rows cause.
-    """
-    one = np.eye(columns.shape[-2])
-    return np.asarray(one - columns @ np.linalg.pinv(columns[..., rows, :], _DEPENDENT) @ one[rows])
+def _holding(tree: Robot, q: Array, mobility: Array, held: npt.NDArray[np.intp]) -> Array:
+    """Forces on some freedoms, (…, k, k), by the rates or accelerations of these that they shall make zero."""
+    own, free = mobility[..., held[:, None], held], np.diagonal(tree.mass_matrix(q), axis1=-2, axis2=-1).min(axis=-1)
+    largest = np.maximum(np.linalg.norm(own, 2, axis=(-2, -1)), np.finfo(float).tiny)
+    return np.asarray(np.linalg.pinv(own, np.maximum(_DEPENDENT, _HELD / (free * largest))))
 
 
 def _stopping(tree: Robot, q: Array, rows: npt.NDArray[np.intp]) -> Array:
     """The rates after an impact that stops some freedoms, of the rates before, (nv, nv)."""
-    by_tau = tree.model.derived(Derivatives).forward_dynamics(q, *np.zeros((2, tree.nv)))[2]
-    return _without(by_tau[:, rows], rows)
+    mobility = tree.model.derived(Derivatives).forward_dynamics(q, *np.zeros((2, tree.nv)))[2]
+    one = np.eye(tree.nv)
+    return np.asarray(one - mobility[:, rows] @ _holding(tree, q, mobility, rows) @ one[rows])
 
 
 def _by_momenta(tree: Robot, q: Array, qd: Array, after: Robot, state: State, kept: Array) -> Array:

@@ -648,7 +648,10 @@ def simulate(
         if event.time is None and not event.watched:
             raise ScrewdynError(f"a {type(event).__name__} needs either time= or when= in a run")
         if isinstance(event, Break) and sensitivities is not False:
-            raise ScrewdynError(f"a Break of {event.loop!r} has no sensitivities, which would need those of its wrench")
+            raise ScrewdynError(
+                f"a Break of {event.loop!r} has no sensitivities, which would need those of its wrench; give an Open "
+                f"with time= for those with the loop open from then on"
+            )
         if event.time is not None and not start <= event.time <= end:
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")

@@ -142,7 +142,7 @@ def test_what_is_refused():
     tree = carried(sd.prismatic("z"))
     with pytest.raises(sd.UnknownNameError, match="there is no loop 'gripp'"):
         sd.simulate(tree, sd.State(tree), 1.0, events=[sd.Break("gripp", sd.Pull(30.0))])
-    with pytest.raises(sd.ScrewdynError, match="a Break of 'grip' has no sensitivities"):
+    with pytest.raises(sd.ScrewdynError, match=r"a Break of 'grip' has no sensitivities, .* give an Open with time="):
         sd.simulate(
             tree,
             sd.State(tree),

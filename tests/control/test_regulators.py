@@ -96,7 +96,7 @@ def test_along_a_run_the_gains_are_those_of_the_riccati_equation():
     arm, q = carrying()
     q1 = q + np.array([0.1, 0.2, 0])
     move = control.ComputedTorque(arm, lambda t: (q1[:2], np.zeros(2), np.zeros(2)), kp=9, kd=6)
-    run = sd.simulate(arm, sd.State(arm, q), 0.5, move, step=2e-3)
+    run = sd.simulate(arm, sd.State(arm, q), 0.5, move, step=1e-2)
     Q, R = np.array([10, 10, 100, 0.1, 0.1, 1.0]), 0.05
     law = control.TimeVaryingLQR(run, Q, R, final=0.0)
 

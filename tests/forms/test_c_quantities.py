@@ -120,6 +120,15 @@ def test_optional_links_of_every_quantity(tmp_path):
                 close(a, b, 1 + norm(b) + 100 * tree.mass, 1e-10 if entry.name == "forward_dynamics" else 1e-12)
 
 
+def test_the_regressor_of_a_link_that_is_left_out_is_zero(tmp_path):
+    tree, entry = sd.robots.two_link(), CATALOGUE["reference_regressor"]
+    tree.attach(random_inertia(np.random.default_rng(8)), to="link2", name="box")
+    at = dict(zip(entry.arguments, np.random.default_rng(9).normal(size=(4, 2)), strict=True))
+    function = load(tree.c_source(["reference_regressor:box"], optional=["box"]), tmp_path).reference_regressor_box
+    assert not called(function, entry, at, [(2, 10)], 0)[0].any()
+    close(called(function, entry, at, [(2, 10)], 1)[0], tree.reference_regressor("box", *at.values()), 1, 1e-12)
+
+
 def test_symbols_in_places_and_in_the_base(tmp_path):
     """Poses of massless frames, and bodies that do not move, contain symbols that only some quantities need."""
     a, m = sp.symbols("a m")

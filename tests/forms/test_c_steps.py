@@ -84,6 +84,17 @@ def test_steps_are_those_of_rollouts(library, method, carried):
     assert carried or rates[-1] == qd[-1]
 
 
+def test_a_free_body_at_rest_in_single_precision(tmp_path):
+    """Whose rate of 0 is divided by itself plus a number that only ``double`` has."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(CRATE, to="base", joint=sd.free(), name="crate")
+    step = load(tree.c_source(["step:semi_implicit_euler"], real="float"), tmp_path).step_semi_implicit_euler
+    q, rest, after = tree.neutral().astype("f4"), np.zeros(6, dtype="f4"), np.full((2, 7), np.nan, dtype="f4")
+    step.restype = None
+    step(*map(pointer, (q, rest, rest)), ctypes.c_float(0.01), *map(pointer, after))
+    assert after[0].tolist() == q.tolist() and not after[1, :6].any()
+
+
 def test_names_that_are_none():
     with pytest.raises(
         sd.ScrewdynError, match=r"a step is one of 'step:semi_implicit_euler', 'step:rk4'; got 'step:rk5'"

@@ -324,6 +324,15 @@ def test_a_payload_that_is_changed_between_calls(fast):
     assert abs(fast.rollout(q, qd, 3, DT, events=events).qd - second.qd).max() > 1e-3
 
 
+def test_a_payload_that_is_grasped_again_has_the_first_inertia(arm, fast):
+    q, qd = starts(2)
+    events = [(GRASP, 0), (SetInertia("crate", Inertia.sphere(1.0, 0.1)), [1, 2]), (Release("crate"), 3), (GRASP, 4)]
+    run = fast.rollout(q, qd, 6, DT, events=events, every=1)
+    for b in range(2):
+        own = [(event, at if isinstance(at, int) else at[b]) for event, at in events]
+        compare(run, b, alone(arm, q[b], qd[b], 6, own, {}))
+
+
 def test_positions_of_what_comes_later_and_has_gone(fast):
     q, qd = starts(2)
     grasp = Grasp(CRATE, to="tool0", joint=HOOK, name="crate", twist="at_rest", start=0.3)

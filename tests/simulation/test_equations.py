@@ -49,3 +49,21 @@ def test_bdf_comes_to_rest():
     run = sd.simulate(tree, start, 12.0, torque, method="BDF", step=0.01)
     assert_allclose(run.qd[-1], 0, atol=1e-12)
     assert_allclose(tree.gravity_vector(run.q[-1]), 400 * (target - run.q[-1]), atol=1e-9)
+
+
+@pytest.mark.parametrize("slip", [1e-7, 1e-5])
+def test_slopes_where_a_slip_of_a_large_wheel_begins(slip):
+    """Friction turns within 1 μm/s: wider differences made Radau's steps thousands of times too short."""
+    tree, radius = sd.KinematicTree(gravity=(8, 0, -9.81)), 1e4
+    tree.attach(sd.Inertia.sphere(1e15, radius), to="base", joint=sd.free(), name="wheel")
+    tree.touch("wheel", on=sd.Plane(), points=(0, 0, 0), radius=radius, friction=0.1)
+    y = np.r_[0, 0, 0, 1, 0, 0, radius, 0, 1e-4, 0, slip + 1e-4 * radius, 0.5 * slip, 0, np.zeros(ENERGIES)]
+    equations = EquationsOfMotion(tree, None, None, None, y)
+    equations.settle(0.0, y)
+    equations.bounded.young[:], equations.bounded.speed[:] = True, slip
+    rates = np.arange(7, 13)
+    found = equations.jacobian(0.0, y)
+    for k in (7, 8, 10, 11):
+        ahead = 1e-4 * slip / (radius if k < 10 else 1) * np.eye(len(y))[k]
+        expected = ((equations.rate(0.0, y + ahead) - equations.rate(0.0, y - ahead)) / (2 * ahead[k]))[rates]
+        assert_allclose(found[rates, k], expected, atol=5e-3 * np.abs(expected).max())

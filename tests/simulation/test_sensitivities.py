@@ -9,7 +9,7 @@ import sympy
 from cases import FULL_SOAK
 
 import screwdyn as sd
-from screwdyn.simulation.sensitivities import _larger
+from screwdyn.simulation.sensitivities import _larger, _stopping
 
 # Weights of a central difference of fourth order.
 CENTRAL = ((1, 2 / 3), (2, -1 / 12))
@@ -364,6 +364,33 @@ def test_a_joint_that_sticks_at_the_start():
     expected = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, M[0, 1] / M[1, 1], 1]]
     np.testing.assert_allclose(run.sensitivity(0.0), expected, atol=1e-12)
     np.testing.assert_allclose(run.sensitivity(0.1)[2], 0.0, atol=1e-12)
+
+
+def test_joints_that_stick_where_a_loop_holds_them_change_no_other():
+    """Their mobilities are rounding, whose inverse would be the slopes of the freedom that moves."""
+    tree = sd.KinematicTree()
+    for k, joint in enumerate((sd.revolute("z"), sd.revolute((1, 2, 3)), sd.prismatic((3, -1, 2)), sd.revolute("z"))):
+        tree.attach(bar(1, 0.5), to=tree.links[-1], joint=joint, at=(0.5, 0, 0), name=f"link{k}")
+    q = np.array([0.3, -0.5, 0.1, 0.3])
+    tree.close("link2", to="base", joint=sd.spherical((0.2, 0.1, 0.05)), at=tree.forward_kinematics("link2", q))
+    np.testing.assert_allclose(_stopping(tree, q, np.array([0, 2])), np.eye(4), atol=1e-9)
+
+
+def test_a_joint_that_leaves_its_stop_in_an_impact():
+    """Its impulse is zero, also where the solution has 4e-18 N m s."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    for k, (limits, length, x) in enumerate((((-0.3, 0.3), 1, 0), ((0, 1.2), 0.6, 1), ((-1, 0.1), 0.3, 0.6))):
+        joint = sd.revolute("z", limits=limits, name="abc"[k])
+        tree.attach(bar(1 - 0.5 * (k == 2), length), to=tree.links[-1], joint=joint, at=(x, 0, 0))
+
+    def run(rate, **options):
+        start = sd.State(tree, [0.2, 0.4, 0.1], [rate, 0, 0])
+        return sd.simulate(tree, start, 0.2, stops="inelastic", rtol=1e-11, atol=1e-12, **options)
+
+    base = run(1.0, sensitivities=True)
+    assert base.events[0].event.coordinate == "a" and base.events[0].event.impulse[2] == 0.0
+    change = np.subtract(*([*x.q[-1], *x.qd[-1]] for x in (run(1.0 + 1e-5), run(1.0 - 1e-5)))) / 2e-5
+    np.testing.assert_allclose(base.sensitivity(0.2)[:, 3], change, atol=1e-7)
 
 
 @pytest.mark.parametrize("due", [{"time": 0.0}, {"when": lambda t, state: state["a"] - 0.1}])

@@ -731,6 +731,49 @@ def test_a_crate_that_tumbles_comes_to_rest(seed):
     assert_allclose(run.states[-1].qd, 0, atol=1e-12)
 
 
+@pytest.mark.parametrize("mass", [3e-12, 3e9])
+@pytest.mark.parametrize("feet", [FEET, [(0.2, 0.15, -0.1), (0.2, -0.15, -0.1), (-0.2, 0, -0.1)]])
+def test_when_a_crate_slips_does_not_depend_on_its_mass(mass, feet):
+    tree = body(sd.Inertia.box(mass, SIZE), sd.planar("y"))
+    tree.touch("body", on=sd.Plane(), points=feet, friction=0.4)
+    start = sd.State(tree, [0, 0, -0.1])
+    run = sd.simulate(tree, start, 1.0, wrenches=lambda t, _: {"body": [0, 0, 0, 5 * mass * t, 0, 0]}, step=0.1)
+    assert_allclose(times(run, "slip"), [0.4 * g / 5], rtol=1e-8)
+
+
+def fallen(size):
+    """A crate of a size that has fallen on its feet, and time and length relative to those of a crate of size 1."""
+    tree = body(sd.Inertia.box(3.0 * size**3, size * np.array(SIZE)))
+    tree.touch("body", on=sd.Plane(), points=size * np.array(FEET), friction=0.3, restitution=0.2)
+    q = tree.integrate(tree.neutral(), [0.1, 0.06, 0, 0, 0, 0.15 * size])
+    unit = math.sqrt(size)
+    return sd.simulate(tree, sd.State(tree, q), 0.6 * unit, step=0.05 * unit), unit
+
+
+def test_a_crate_of_a_kilometre_falls_as_one_of_a_metre():
+    """Its gaps are known to 1e-13 m, which are heights of flights at 1 μm/s."""
+    (small, _), (large, unit) = fallen(1.0), fallen(1e3)
+    assert_allclose(large.states[-1].q[4:] / 1e3, small.states[-1].q[4:], atol=1e-7)
+    assert_allclose(times(large, "rest")[-1] / unit, times(small, "rest")[-1], atol=1e-4)
+
+
+def test_an_arm_of_a_millimetre_with_friction_in_its_joints_comes_to_rest_on_a_floor():
+    """Its links have 1 μg, and forces of 10 nN."""
+    found = []
+    for size in (1.0, 1e-3):
+        tree, bar = sd.KinematicTree(), (0.5 * size, 0.05 * size, 0.05 * size)
+        link = sd.Inertia.box(size**3, bar, com=(0.25 * size, 0, 0))
+        upper, lower = (sd.revolute("y", friction=share * g * size**4) for share in (0.05, 0.02))
+        tree.attach(link, to="base", joint=upper, name="upper")
+        tree.attach(link, to="upper", joint=lower, at=(0.5 * size, 0, 0), name="lower")
+        tree.touch("lower", on=sd.Plane(offset=-0.3 * size), points=(0.5 * size, 0, 0), friction=0.4)
+        unit = math.sqrt(size)
+        run = sd.simulate(tree, sd.State(tree, [0.1, 0.2]), 2 * unit, step=0.01 * unit, **FINE)
+        assert run.contact("lower/base", 1.9 * unit).states == ("sticks",)
+        found.append(run.states[-1].q)
+    assert_allclose(*found, atol=1e-8)
+
+
 def test_what_was_found_of_sets_of_points_can_be_forgotten(monkeypatch):
     """A crate that falls on an edge, then on its face, and comes to rest."""
     tree, q = crate(0.4)

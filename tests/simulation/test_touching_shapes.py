@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import solve_ivp
 
 import screwdyn as sd
+from screwdyn.simulation.equations import EquationsOfMotion
 
 g = 9.81
 ALONG_X = sd.screw.exp([0, np.pi / 2, 0, 0, 0, 0])
@@ -97,3 +99,39 @@ def test_a_crate_that_turns_on_an_equal_one_bears_where_edges_cross():
     _, forces = bearing(run, 0.1)
     assert_allclose(forces, [(0, 0, 3 * g / 8)] * 8, atol=1e-9)
     assert np.abs(run.energy.residual).max() < 1e-9
+
+
+def test_a_ball_rolls_off_a_cylinder_slips_and_leaves(monkeypatch):
+    """It slips where 2/7 m g sin a = μ N, and leaves where N = m (g cos a − (R + r) ȧ²) = 0."""
+    friction, reach, slopes = 0.3, 0.6, EquationsOfMotion.jacobian
+    tree, counted = sd.KinematicTree(gravity=(0, -9.81, 0)), []
+    tree.attach(sd.Inertia.sphere(2.0, 0.1), to="base", joint=sd.free(), name="ball")
+    tree.touch("ball", on=sd.Capsule(0.5, 3.0), points=(0, 0, 0), radius=0.1, friction=friction, name="cylinder")
+    monkeypatch.setattr(EquationsOfMotion, "jacobian", lambda *own: counted.append(own[1]) or slopes(*own))
+    start = sd.State(tree, [0, 0, 0, 1, reach * np.sin(0.2), reach * np.cos(0.2), 0])
+    run = sd.simulate(tree, start, 0.67, step=0.01, rtol=1e-10, atol=1e-12)
+
+    def normal(a, rate):
+        return 9.81 * np.cos(a) - reach * rate**2
+
+    def slips(t, y):
+        return 2 / 7 * 9.81 * np.sin(y[0]) - friction * normal(*y)
+
+    def leaves(t, y):
+        return -normal(*y)
+
+    slips.terminal = leaves.terminal = True
+    options = {"rtol": 1e-12, "atol": 1e-14, "method": "DOP853"}
+    rolled = solve_ivp(
+        lambda t, y: [y[1], 5 / 7 * 9.81 / reach * np.sin(y[0])], (0, 1), [0.2, 0], events=slips, **options
+    )
+    slid = solve_ivp(
+        lambda t, y: [y[1], (9.81 * np.sin(y[0]) - friction * normal(*y)) / reach],
+        (rolled.t[-1], 1),
+        rolled.y[:, -1],
+        events=leaves,
+        **options,
+    )
+    assert [x.event.change for x in run.events] == ["slip", "leave"]
+    assert_allclose([x.t for x in run.events], [rolled.t[-1], slid.t[-1]], atol=1e-8)
+    assert len(counted) < 100  # in the millisecond in which the slip begins

@@ -67,15 +67,15 @@ def test_a_bouncing_ball_comes_to_rest_at_the_limit_of_its_series():
     assert residual(run) < 1e-12
 
 
-@pytest.mark.parametrize("gap", [-1e-10, -1e-14, -1e-16, 0.0])
-@pytest.mark.parametrize("rate", [1.1e-7, 2e-7, 1e-5])
-def test_a_ball_that_rises_within_the_rounding_of_its_gap_stays(gap, rate):
+@pytest.mark.parametrize("gap", [-1e-12, -1e-14, 0.0])
+@pytest.mark.parametrize("rate", [1.1e-7, 1e-6])
+def test_a_ball_that_would_not_rise_out_of_the_rounding_of_its_gap_stays(gap, rate):
     tree, q = ball()
     q[6] += gap
     run = sd.simulate(tree, sd.State(tree, q, rate * np.eye(6)[5]), 0.1, step=0.05)
-    assert happened(run) == ([] if rate**2 <= 2 * g * (1e-15 - gap) else [("touch", (0,))])
+    assert happened(run) == ([] if rate**2 < -2 * g * gap else [("touch", (0,))])
     assert_allclose(run.states[-1].q[6], 0.1, atol=1e-15)
-    assert residual(run) < 1e-12
+    assert residual(run) < 1e-14 - 2 * g * gap  # of the weight that is lifted to the floor
 
 
 def test_a_sphere_slides_and_then_rolls():
@@ -148,6 +148,15 @@ def test_a_slip_begins_where_rear_feet_bear_nothing(way):
     assert_allclose(run.states[-1]["body[px]"], way * a * 0.1**2 / 2, atol=3e-10)
 
 
+@pytest.mark.parametrize("excess", [1e-4, 1e-6])
+def test_a_slip_begins_hardly_beyond_its_threshold(excess):
+    tree, q = crate(0.4)
+    angle = math.atan(0.4 * (1 + excess))
+    tree.gravity = g * np.array([math.sin(angle), 0, -math.cos(angle)])
+    run = sd.simulate(tree, sd.State(tree, q), 0.5, step=0.1)
+    assert_allclose(run.states[-1].q[4], 0.4 * excess * math.cos(angle) * g * 0.5**2 / 2, rtol=3e-6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("ramp", "friction"), [(10.0, 0.3), (100.0, 0.6), (3.0, 0.1)])
 def test_a_crate_begins_to_slip_on_a_plate_that_moves(ramp, friction):
@@ -199,8 +208,9 @@ def test_a_foot_creeps_to_rest_along_a_direction_of_large_inertia(heavy):
 
 
 @pytest.mark.slow
-def test_a_biped_lands_on_ice_with_two_feet_that_are_almost_redundant():
-    """Rear points leave while they still approach by 2 nm/s, which alone cannot be taken away."""
+@pytest.mark.parametrize(("friction", "least"), [(0.0, 50), (0.7, 30)])
+def test_a_biped_lands_with_two_feet_that_are_almost_redundant(friction, least):
+    """On ice, rear points leave while they approach by 2 nm/s, which alone cannot be taken away; else, one creeps."""
     tree = sd.KinematicTree()
     trunk = sd.free(name="trunk", passive=True)
     tree.attach(sd.Inertia.box(3, (0.2, 0.3, 0.2)), to="base", joint=trunk, name="body")
@@ -211,7 +221,7 @@ def test_a_biped_lands_on_ice_with_two_feet_that_are_almost_redundant():
         tree.attach(rod, to="body", at=(0, y, -0.1), joint=hip, name=leg)
         tree.attach(sd.Inertia.box(0.5, size), to=leg, at=(0, 0, -0.425), joint=ankle, name=sole)
         tree.set_shapes(sole, sd.Shape.box(size))
-        tree.touch(sole, to="base", on=sd.Plane(), friction=0.0, name=f"{side} floor")
+        tree.touch(sole, to="base", on=sd.Plane(), friction=friction, name=f"{side} floor")
     q = tree.neutral()
     q[6] = 0.6
 
@@ -219,7 +229,7 @@ def test_a_biped_lands_on_ice_with_two_feet_that_are_almost_redundant():
         return {x: -300 * state[x] - 10 * state.velocity(x) for x in tree.active}
 
     run = sd.simulate(tree, sd.State(tree, q, np.r_[0.1, 0.2, 0, 0.5, 0, 0, np.zeros(4)]), 0.4, held, step=0.02)
-    assert len(run.events) > 50 and residual(run) < 1e-10
+    assert len(run.events) > least and residual(run) < 1e-10
     assert min(tree.contact_gaps(state.q).min() for state in run.states) > -1e-9
 
 

@@ -130,9 +130,7 @@ class TracedState:
         }
         traced = own.evaluate(found.ravel().tolist(), values)
         result: Scalars = np.array(traced, dtype=object).reshape(found.shape)
-        if (
-            link is None and "qdd" in entry.arguments[-1]
-        ):  # freedoms that are left out get a mass of 1, so that M is regular
+        if link is None and "qdd" in entry.arguments[-1]:  # M is regular: freedoms that are left out have a mass of 1
             result += (1.0 - self.present) * at[-1]
         return result
 

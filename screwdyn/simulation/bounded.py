@@ -238,6 +238,12 @@ class Bounded:
         """Points whose slip in a plane begins or is slow, on whose rates accelerations depend steeply."""
         return np.asarray(self.young | (self.plane & (self.state == SLIDES) & (self.speed < STEEP)))
 
+    @property
+    def stiff(self) -> bool:
+        """Whether there are such points, and the slips of all have a clear direction, so that the motion is smooth."""
+        slow = self.slow
+        return bool(slow.any() and (self.speed[slow] > SLOW).all())
+
     def grouped(self, points: Sequence[int]) -> Iterator[tuple[Contact, tuple[int, ...], list[int]]]:
         """The contacts of some points in their order, with these points, and where they are among the points of all."""
         for k, group in itertools.groupby(points, self.contacts.owner.__getitem__):

@@ -388,7 +388,7 @@ class EquationsOfMotion:
     @property
     def stiff(self) -> bool:
         """Whether slips in a plane begin or are slow, whose equations are stiff."""
-        return self.bounded is not None and bool(self.bounded.slow.any())
+        return self.bounded is not None and self.bounded.stiff
 
     def potential(self, q: Array) -> Array:
         """Energy of gravity and of springs, (…), J."""

@@ -212,8 +212,8 @@ LIMITS: dict[str, type[Limit]] = {"pull": Pull, "suction_cup": SuctionCup, "bolt
 class Break(Scheduled[LoopEvent]):
     """A loop opens as soon as its wrench leaves a limit in :func:`simulate` (docs/mathematics.md §14).
 
-    The wrench includes what the torques, the joints, other loops and contacts cause. Loops that share a load by more
-    constraints than it determines have wrenches of least norm.
+    The wrench includes what the torques, the joints, other loops and contacts cause, but no impulses of impacts. Loops
+    that share a load by more constraints than it determines have wrenches of least norm.
 
     Parameters
     ----------

@@ -15,6 +15,10 @@ from screwdyn.physics.link_steps import square_root
 POINTS, SWEEPS, SETTLED, SOFT = 16, 100, 1e-5, 0.05
 # Rate at which a point hits, relative to that at which it yields to its last impulse.
 HIT = 4.0
+# Rate at which a point would be pushed out, m/s, with which a run has failed; and what its rates become then.
+DEEP, FAILED = 10.0, 1e70
+# Square of a row that is rounding: such links do not move relative to each other.
+RIGID = 1e-18
 # Mobility in a direction, relative to that in all of them, that is rounding; and what keeps divisors from zero.
 FIXED, TINY = 1e-20, 1e-60
 
@@ -26,14 +30,16 @@ def moreau(
 
     J. J. Moreau's time stepping (docs/mathematics.md §14): q̇₁ = q̇ + h q̈(q, q̇) + M⁻¹ Jᵀ Λ, and q₁ is reached from q by
     moving at q̇₁ for h seconds. u = J q̇₁ obeys Coulomb's law and 0 <= Λ_n ⊥ u_n + ε G_nn Λ_n − c >= 0. c = −φ / h lets
-    gaps just close; of points that hit, it is Newton's −e φ̇, if that is more, and ε = 0.
+    gaps just close; of points that hit, it is Newton's −e φ̇, if that is more, and ε = 0. Where gaps close no longer, as
+    of heavy links that sink into light ones, the run fails.
     """
     acceleration, gaps, J, Z = motion.touching(q, qd)
     free = qd + motion.unturned(qd, acceleration) * dt
-    points = []
+    points, failed = [], 0.0
     for k, gap in enumerate(gaps):
         point = _Point(J[k] @ Z, J[k] @ free, friction[k])
         least, approach = -gap / dt, -(J[k, 0] @ qd)
+        failed = failed + _above(least - DEEP) * _above(J[k, 0] @ J[k, 0] - RIGID)
         hits = _above(least - point.rates[0]) * _above(approach - HIT * point.soft * before[3 * k])
         if hasattr(restitution[k], "tape"):
             more = restitution[k] * approach - least
@@ -53,7 +59,7 @@ def moreau(
 
     start = sum((before[3 * k : 3 * k + 3] @ point.rows for k, point in enumerate(points)), np.zeros(n, dtype=object))
     found = motion.repeated(sweep, [*start, *before, 1.0], SWEEPS)
-    return *motion.moved_straight(q, free + Z @ found[:n], dt), found[n:-1]
+    return *motion.moved_straight(q, free + Z @ found[:n] + FAILED * failed, dt), found[n:-1]
 
 
 class _Point:

@@ -18,9 +18,11 @@ EXACT = 1e-13
 STEPS, RANKS = 40, (1e-11, 1e-14)
 # Parts of a step of which the first is taken that reduces what is left, or the last.
 HALVES = 0.5 ** np.arange(4)
-# Sweeps of Gauss-Seidel, then convex problems, after which Newton's method begins anew; last, random forces after a few
-# sweeps, and their number.
-SWEEPS, PROBLEMS, FEW, GUESSES = (0, 20, 200), (5, 20, 80), 3, 200
+# Sweeps of Gauss-Seidel, then steps in which rows harden, then convex problems, after which Newton's method begins
+# anew; last, random forces after a few sweeps, and their number.
+SWEEPS, HARDER, PROBLEMS, FEW, GUESSES = (0, 20, 200), (60, 200), (5, 20, 80), 3, 200
+# Softness of the hardest rows, relative to their mobility.
+HARD = 1e-6
 # Gradient steps for one convex problem.
 GRADIENTS = 60
 # Asymmetry, relative to the largest entry, of a symmetric G.
@@ -50,8 +52,9 @@ def forces(
     at the upper one. [0, ∞) is a contact or a stop that pushes, [−F, F] dry friction, [c, c] a given force. In a cone
     |λ_t| ≤ μ λ_n, with u_t = 0 inside, and λ_t against u_t on its surface.
 
-    Block Gauss-Seidel, De Saxcé's fixed point of convex problems if that cycles, and then random forces find which rows
-    are at their bounds; Newton's method on the natural map ends at rounding. What is returned has been checked.
+    Block Gauss-Seidel, if that cycles rows that yield to their forces ever less, De Saxcé's fixed point of convex
+    problems, and last random forces find which rows are at their bounds; Newton's method on the natural map ends at
+    rounding. What is returned has been checked.
 
     Parameters
     ----------
@@ -79,7 +82,7 @@ def forces(
     law = _Law(G, b, low, high, cones, terms)
     x = least(law.G, -law.b, RANKS[0])[0] if start is None else start / law.scale
     problems = PROBLEMS if law.symmetric else ()
-    stages = (law.swept, SWEEPS), (law.convex, problems), (law.guessed, range(GUESSES))
+    stages = (law.swept, SWEEPS), (law.hardened, HARDER), (law.convex, problems), (law.guessed, range(GUESSES))
     with np.errstate(over="ignore", invalid="ignore"):  # where there is no solution
         for improved, counts in stages:
             for count in counts:
@@ -209,6 +212,16 @@ class _Law:
                     later = 0.5 * (1 + np.sqrt(1 + 4 * momentum**2))
                     z, momentum = new + (momentum - 1) / later * (new - x), later
                 x = new
+        return x
+
+    def hardened(self, _: Array, count: int) -> Array:
+        """Forces where each row yields to its own, ever less in so many steps, each from the solution before."""
+        G, dz, one = self.G, self.dz, np.eye(len(self.b))
+        x = -self.b
+        for soft in np.geomspace(1.0, HARD, count).tolist():
+            self.G, self.dz = G + soft * one, dz - soft * one
+            x = self.newton(x, RANKS[1])[0]
+        self.G, self.dz = G, dz
         return x
 
     def guessed(self, _: Array, seed: int) -> Array:

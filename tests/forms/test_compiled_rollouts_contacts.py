@@ -142,6 +142,21 @@ def test_a_stack_comes_to_rest():
     assert_allclose(found.forces[-1, :, 4:, 0].sum(axis=1), 10 * G, rtol=1e-3)
 
 
+def test_a_run_fails_where_links_sink_into_each_other():
+    """Sweeps do not find what a ball bears that has 1e-6 of the mass on it."""
+    tree = sd.KinematicTree()
+    for name, mass in (("low", 1.0), ("high", 1.0)):
+        tree.attach(sd.Inertia.sphere(mass, 0.1), to="base", joint=sd.prismatic("z"), name=name)
+    tree.touch("low", to="base", on=sd.Plane(), points=(0, 0, 0), radius=0.1, name="floor")
+    tree.touch("high", to="low", on=sd.Ball(0.1), points=(0, 0, 0), radius=0.1, name="top")
+    light = [sd.Inertia.sphere(mass, 0.1) for mass in (1.0, 1e-6)]
+    start = np.tile([0.1, 0.3], (2, 1))
+    run = tree.compile(threads=1).rollout(start, np.zeros((2, 2)), 1000, 1e-3, payload={"low": light})
+    assert list(run.failed) == [False, True]
+    assert_allclose(run.q[0], start[0], atol=2e-6)
+    assert 10 < run.steps[1] < 1000
+
+
 # The scheme
 
 

@@ -61,6 +61,15 @@ def test_the_fixed_point_of_convex_problems_alone_finds_the_forces(monkeypatch):
         assert_coulomb(G, b, friction, coulomb.forces(G, b, *cones_of(friction)))
 
 
+@pytest.mark.parametrize("seed", [24, 48])
+def test_rows_that_harden_find_the_forces_of_large_friction(seed, monkeypatch):
+    """Without random forces; sweeps and convex problems found none."""
+    monkeypatch.setattr(coulomb, "GUESSES", 0)
+    for most in (100, 1000):
+        G, b, friction = bodies_with_contacts(np.random.default_rng(seed), most)
+        assert_coulomb(G, b, friction, coulomb.forces(G, b, *cones_of(friction)))
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_bounded_rows_have_the_only_forces_that_fit(seed):
     """Of all combinations of rows at their bounds and between, one is consistent; dry friction and stops."""

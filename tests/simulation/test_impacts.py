@@ -96,6 +96,17 @@ def test_a_sphere_that_grips_rolls_after_the_impact():
     assert_allclose(after, [0, 2.5 * slip / 0.1, 0, vx - slip, 0, e * vz], atol=1e-13)
 
 
+@pytest.mark.parametrize("mu", [0.1, 1.0, 1.4, 1.6])
+def test_a_slider_that_strikes_obliquely(mu):
+    """One freedom that moves by (a, b) in the normal and a tangent slides in, and back with friction: it keeps less
+    than e of its rate, the share e (a − μ b) / (a + μ b), or sticks.
+    """
+    a, b, e, rate = 0.6, 0.4, 0.8, -2.0
+    J = np.array([[a], [b], [0.0]])
+    after = rate + J[:, 0] @ impulses(J @ J.T, J[:, 0] * rate, np.array([mu]), np.array([e]))
+    assert_allclose(after, -rate * e * max(0.0, (a - mu * b) / (a + mu * b)), atol=1e-14)
+
+
 def test_housners_block():
     """A block that rocks from one edge to the other keeps the share 1 − 1.5 sin²a of its rate."""
     half, height = 0.15, 0.4

@@ -73,7 +73,8 @@ class AdaptiveControl(PassivityControl):
     mass : (float, float)
         Bounds of the estimated masses, kg.
     still : float
-        Weighted length √(sᵀ K s) of s, √W, below which estimates rest.
+        Weighted length √(sᵀ K s) of s, √W, below which estimates rest. Without it, strong noise of the rates carries
+        estimates away, towards the border of the bodies that can exist.
 
     Raises
     ------

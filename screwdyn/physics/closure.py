@@ -28,6 +28,8 @@ TOLERANCE = 1e-6
 _NEAR, _STEPS = 1e-7, 4
 # Gap, m and rad, of assembled loops; Newton steps from anywhere; largest change of a coordinate in one, rad and m.
 _CLOSED, _MOST_STEPS, _LARGEST_STEP = 1e-13, 100, 0.5
+# Largest ratio of the weights of gaps in such a step.
+_MAGNIFIED = 10.0
 # Gap, m and rad, that is mentioned.
 MENTIONED = 1e-10
 # Share of a singular value in another configuration up to which one is close to zero.
@@ -69,8 +71,11 @@ class Factors:
         return np.asarray(np.linalg.solve(self.L, x))
 
     def least(self, residual: Array) -> Array:
-        """The x that is least in the metric of M with J_c x = residual, (n,)."""
-        return np.asarray(np.linalg.solve(self.L.T, self.U @ (self.V.T @ (self.D * residual) / self.sizes)))
+        """The x that is least in the metric of M with J_c x = residual, or as near to it as can be, (n,)."""
+        # The whole of D would magnify the residuals of constraints that hardly depend on x.
+        weight = np.minimum(self.D, _MAGNIFIED * self.D.min(initial=np.inf))
+        along = np.linalg.lstsq((weight / self.D)[:, None] * self.V, weight * residual)[0] / self.sizes
+        return np.asarray(np.linalg.solve(self.L.T, self.U @ along))
 
     def multipliers(self, z: Array) -> Array:
         """A λ with L⁻¹ J_cᵀ λ = z for a z that constraints cause, (m,)."""

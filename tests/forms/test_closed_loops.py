@@ -126,6 +126,16 @@ def test_assembly_says_why_it_fails():
     assert_array_equal(tree.assemble(q), q)
 
 
+def test_assembly_where_a_constraint_hardly_changes():
+    """The pin on the nut moves along its helix, and only at second order towards the axis."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.box(1, (0.2, 0.1, 0.1)), to="base", joint=sd.helical("z", 0.3), name="nut")
+    at = tree.forward_kinematics("nut", [0.5])
+    tree.close("nut", to="base", joint=sd.spherical((0.2, 0.002, 0)), at=at, name="pin")
+    for start in (-1.0, 0.0, 1.0, 2.0):
+        assert_allclose(tree.assemble([start]), 0.5, atol=1e-10)
+
+
 def test_code_of_trees_that_differ_in_their_loops_only():
     tree, (q, qd) = four_bar()
     fast, cut = tree.compile(), tree.copy()

@@ -737,12 +737,12 @@ class Bounded:
     def step(self, q: Array, qd: Array) -> int | None:
         """Note the directions of slips at the end of a step; the level of one that has come to rest, or None."""
         slides = np.flatnonzero((self.state == SLIDES) & (self.mu > 0)).tolist()
-        rested = None
+        rested, clear = None, ~self.young | self.stiff
         if slides:
             slip = self.contacts.rows(q, qd).rates[:, 1:]
             for i in slides:
                 speed = float(np.linalg.norm(slip[i]))
-                if speed < SLOW <= self.speed[i]:
+                if speed < SLOW <= self.speed[i] and clear[i]:  # explicit steps of a slip that begins are not smooth
                     rested = len(self.held) + len(self.sliding) + len(self.open) + 2 * i + 1
                 elif speed > SLOW:
                     self.slip[i] = slip[i] / speed

@@ -149,6 +149,16 @@ def test_a_slip_begins_where_rear_feet_bear_nothing(way):
 
 
 @pytest.mark.slow
+def test_a_slip_begins_hardly_beyond_its_threshold():
+    tree, q = crate(0.4)
+    angle = math.atan(0.4 * (1 + 3e-5))
+    tree.gravity = g * np.array([0.8 * math.sin(angle), 0.6 * math.sin(angle), -math.cos(angle)])
+    run = sd.simulate(tree, sd.State(tree, q), 0.5, step=0.1)
+    slip = 0.4 * 3e-5 * math.cos(angle) * g * 0.5**2 / 2
+    assert_allclose(run.states[-1].q[4:6], [0.8 * slip, 0.6 * slip], rtol=2e-6)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("ramp", "friction"), [(10.0, 0.3), (100.0, 0.6), (3.0, 0.1)])
 def test_a_crate_begins_to_slip_on_a_plate_that_moves(ramp, friction):
     """Both of 1 kg: together up to a = mu g at 2 mu g / ramp, then each on its own."""
